@@ -83,6 +83,7 @@ ROWS = {
         ("requests.exceptions.HTTPError", "401 Client Error: Unauthorized for url: https://x"),
     ],
     "illegal_argument": [
+        ("ValueError", "Invalid rank 2, rank should be in the interval [0, 1]"),
         ("ValueError", "optimizer got an empty parameter list"),
         ("ValueError", "num_workers must be non-negative"),
         ("TypeError", "__init__() got an unexpected keyword argument 'lr_scale'"),

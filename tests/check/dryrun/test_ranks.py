@@ -195,3 +195,41 @@ def test_the_rank_that_is_alone_in_a_loop_is_named(tmp_path: Path) -> None:
     assert (found.place.path, found.place.line) == ("t.py", 9)
     assert "iteration 4 of the loop at t.py:7" in found.message
     assert [place.line for place in found.via] == [20]
+
+
+TRAINER = """\
+class Trainer:
+    checkpoint_callbacks = ()
+
+    def __init__(self, **options):
+        self.devices = options["devices"]
+
+    def save_checkpoint(self, filepath):
+        pass
+"""
+
+
+def test_ranks_that_lightning_would_start_are_run(tmp_path: Path) -> None:
+    trainer = tmp_path / "site-packages/lightning/pytorch/trainer/trainer.py"
+    trainer.parent.mkdir(parents=True)
+    trainer.write_text(TRAINER)
+    (tmp_path / "train.py").write_text(
+        "import os, sys\n"
+        "sys.path.append('site-packages')\n"
+        "from lightning.pytorch.trainer.trainer import Trainer\n"
+        "trainer = Trainer(devices=2, strategy='ddp', accelerator='cpu')\n"
+        "assert trainer.devices == int(os.environ['WORLD_SIZE']) == 2\n"
+        "if os.environ['RANK'] == '1':\n"
+        "    raise KeyError('vocabulary')\n"
+    )
+    found = check(
+        [sys.executable, "train.py"],
+        HERE,
+        folder=tmp_path,
+        environment=dict(os.environ),
+        select=["dry-run-failed"],
+        dry=Limits(seconds=60.0),
+    )
+    (finding,) = found.findings
+    assert (finding.category, finding.place.line) == ("key_not_found", 7)
+    assert "on rank 1" in finding.message

@@ -64,7 +64,9 @@ def test_composition_and_interpolation(folder: Path) -> None:
 def test_a_default_that_is_stored_in_another_package_is_not_missing(folder: Path) -> None:
     config = folder / "conf/run/large.yaml"
     config.parent.mkdir()
-    config.write_text("# @package _global_\ndefaults:\n  - /model/small\n  - /extra@_global_\nlr: 0.5\n")
+    config.write_text(
+        "# @package _global_\ndefaults:\n  - /model/small\n  - /extra@_global_\nlr: 0.5\n"
+    )
     (folder / "conf/extra.yaml").write_text("more: 1\n")
     (folder / "conf/config.yaml").write_text("defaults:\n  - run: large\nlr: 0.1\n")
     assert not parse(SPEC, [], folder).problems

@@ -220,6 +220,13 @@ class Configured:
 
 
 @dataclass(frozen=True, slots=True)
+class Starts:
+    """A library was about to start the script in so many processes, and the script was stopped."""
+
+    processes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The script ended without an error, or was at a line when it reached the time limit."""
 
@@ -245,6 +252,7 @@ Record = (
     | Resumed
     | Allocated
     | Configured
+    | Starts
     | Raised
     | Hung
     | Ended
@@ -266,6 +274,7 @@ _KINDS: Mapping[str, type[Record]] = {
     "hung": Hung,
     "allocated": Allocated,
     "configured": Configured,
+    "starts": Starts,
     "ended": Ended,
 }
 
