@@ -146,7 +146,8 @@ def order(
         tuple(j for j in judged if j.role == "cause" and j.claim >= least), judged
     )
     if not candidates or (_only_weak(candidates) and any(map(_signalled, judged))):
-        return Timeline(_as_absent(_last_resort(judged), judged), (), judged)
+        root = _as_absent(_last_resort(judged), judged)
+        return Timeline(root and _as_launcher_saw(root, judged, ()), (), judged)
     roots = [_root_of_process(stream) for stream in _by_process(candidates)]
     root = _as_recorded(_in_its_log(_first(_not_of_peers(roots)), candidates), candidates)
     root = _as_launcher_saw(root, judged, candidates)
@@ -333,10 +334,18 @@ _OF_PEERS = frozenset({"communication_failure", "interrupted", "timeout"})
 """Categories of what a process reports when another one has died."""
 
 
+_RECORDER, _NO_DUMP = "CollectiveFault", re.compile(r"\bthere is no dump of\b")
+"""What `epochzero.logs.flight_recorder` reports, and that it does not know of all ranks."""
+
+
 def _not_of_peers(roots: Sequence[Judged]) -> Sequence[Judged]:
     """The roots without those that the death of another process explains, if one has another reason."""
     strongest = max(root.claim for root in roots)
     own = [root for root in roots if root.claim == strongest and root.category not in _OF_PEERS]
+    # A lost connection is what the others saw; the dumps of all ranks show which one did not come.
+    recorded = [root for root in roots if root.event.type == _RECORDER and not _NO_DUMP.search(root.event.message)]
+    if recorded and not own:
+        return recorded
     return (
         [root for root in roots if root in own or root.category not in _OF_PEERS] if own else roots
     )
@@ -352,15 +361,18 @@ def _as_launcher_saw(
     reports = [
         j for j in judged
         if reports_death(j) and j.match and j.match.rank is not None
-        and j.match.signature.family == "distributed" and 0 < (j.match.status or 0) < SIGNALS
+        and j.match.signature.family == "distributed" and (
+            0 < (j.match.status or 0) < SIGNALS
+            or (root.event.type == "KeyboardInterrupt" and j.match.status == SIGNALS + signal.SIGINT)
+        )
     ]  # fmt: skip
     named = [j.match.rank for j in reports if j.match]
-    timed = [j.match.rank for j in reports if j.match and _RECORDED.search(j.event.message)]
     event = root.event
-    if event.rank is not None and timed and event.rank != timed[-1]:
+    listed = "".join(j.event.message for j in reports)
+    if event.rank is not None and _failed_later(event.rank, listed):
         alike = (
             j for j in candidates
-            if j.event.rank == timed[-1] and j.claim == root.claim
+            if j.event.rank == named[-1] and j.claim == root.claim
             and (j.event.type, j.category) == (event.type, root.category)
         )  # fmt: skip
         return next(alike, root)
@@ -373,6 +385,18 @@ def _as_launcher_saw(
     ]  # fmt: skip
     rank = next(iter(again or named[-1:]), None)
     return root if rank is None else replace(root, event=replace(event, rank=rank))
+
+
+_LISTED = re.compile(r"\n *rank +: (\d+)[^\n]*\n *exitcode +: \d")
+
+
+def _failed_later(rank: int, report: str) -> bool:
+    """Whether torchrun knows that the rank that it names failed before ``rank``.
+
+    It lists the ranks that had exited when it looked, and ends the others, which were still alive then.
+    """
+    exited = set(map(int, _LISTED.findall(report)))
+    return _RECORDED.search(report) is not None or (bool(exited) and rank not in exited)
 
 
 _RECORDED = re.compile(r"Root Cause [\s\S]*?\n *error_file *: (?!<N/A>)\S")
