@@ -78,4 +78,6 @@ def write(path: Path, model: LinearModel, **described: Mapping[str, object]) -> 
             if any(rounded := [round(w, 2) for w in values])
         },
     }
+    if model.steps:
+        body["steps"] = model.steps
     path.write_text(json.dumps(body, separators=(",", ":")) + "\n", encoding="utf-8")

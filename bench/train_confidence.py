@@ -16,11 +16,13 @@ import json
 import random
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from common import SEED, data_file, jsonl, rate, verdict_of
 from learning import FOLDS, fit, fold, write
+from sklearn.isotonic import isotonic_regression
 from split import held, project_of
 
 from epochzero.diagnose import Diagnoser
@@ -32,6 +34,7 @@ TARGET = Path(__file__).resolve().parent.parent / "src/epochzero/diagnose/confid
 LABELS = Path(__file__).resolve().parent / "labels" / "held_out.jsonl"
 FIRST_LOOK = LABELS.with_name("raw_logs_first_look.jsonl")
 PENALTY = 3.0
+STEP_CASES = 60
 BINS = 10
 DRAWS = 200
 REPORT_WEIGHT = 0.3
@@ -57,7 +60,44 @@ def main() -> None:
 
 
 def train(cases: Sequence[Case]) -> LinearModel:
-    """A model of whether the categories of the cases are right."""
+    """A model of whether the categories of the cases are right, in steps as high as the shares that were.
+
+    The steps are an isotonic regression (Zadrozny and Elkan, KDD 2002) of what models of the other parts
+    state of each part.
+    """
+    parts = sorted({case.part for case in cases if case.first_look})
+    stated = []
+    for part in parts:
+        model = _weighted(_others(cases, [case for case in cases if case.part == part]))
+        stated += [(_probability(model, case), case.right) for case in cases if case.part == part]
+    return replace(_weighted(cases), steps=_steps(sorted(stated)))
+
+
+def _steps(stated: Sequence[tuple[float, bool]]) -> list[tuple[float, float]]:
+    """Upper bounds and shares of groups of at least `STEP_CASES`, with shares that do not decrease."""
+    groups = [stated[n : n + STEP_CASES] for n in range(0, len(stated), STEP_CASES)]
+    if len(groups) > 1 and len(groups[-1]) < STEP_CASES:
+        groups[-2:] = [[*groups[-2], *groups[-1]]]
+    shares = [statistics.mean(right for _, right in group) for group in groups]
+    rising = isotonic_regression(shares, sample_weight=[len(group) for group in groups])
+    return [
+        (round(group[-1][0], 3), round(float(share), 3))
+        for group, share in zip(groups, rising, strict=True)
+    ]
+
+
+def _probability(model: LinearModel, case: Case) -> float:
+    answer, probability = model.classify(case.features)
+    return probability if answer == "right" else 1.0 - probability
+
+
+def _others(cases: Sequence[Case], left_out: Sequence[Case]) -> list[Case]:
+    """The cases of all other projects."""
+    projects = {case.project for case in left_out}
+    return [case for case in cases if case.project not in projects]
+
+
+def _weighted(cases: Sequence[Case]) -> LinearModel:
     return fit(
         [
             (
@@ -108,10 +148,8 @@ def _measure(cases: Sequence[Case]) -> Mapping[str, object]:
 
 def _stated(cases: Sequence[Case], left_out: Sequence[Case]) -> list[tuple[float, Case]]:
     """What a model of all other projects states of the cases that are left out."""
-    projects = {case.project for case in left_out}
-    model = train([case for case in cases if case.project not in projects])
-    answers = [(*model.classify(case.features), case) for case in left_out]
-    return [(p if answer == "right" else 1.0 - p, case) for answer, p, case in answers]
+    model = train(_others(cases, left_out))
+    return [(model.calibrated(_probability(model, case)), case) for case in left_out]
 
 
 def _errors(stated: Sequence[tuple[float, Case]]) -> Mapping[str, object]:

@@ -35,6 +35,34 @@ def test_the_names_on_a_stack_decide(stack: list[Frame], phase: str) -> None:
     assert ruled_phase(stack, "illegal_argument", trained=True) == phase
 
 
+READS = [
+    own("main.py", "train_stage", "w = data.weights()"),
+    own("set.py", "__getitem__"),
+    own("set.py", "_crop"),
+]
+BATCH = Frame("/env/site-packages/transformers/tokenization_utils_base.py", 9, "__getitem__")
+VALIDATES = [
+    own("main.py", "train"),
+    own("main.py", "_train_epoch"),
+    own("eval.py", "eval"),
+    own("g.py", "infer"),
+]
+
+
+@pytest.mark.parametrize(
+    ("stack", "phase"),
+    [
+        (READS, "preprocessing"),
+        ([own("main.py", "train"), own("main.py", "step", "loss = net(batch)"), BATCH], "training"),
+        ([own("main.py", "train", "trainer.test(net)"), own("net.py", "test_step")], "evaluation"),
+        (VALIDATES, "training"),
+        ([own("run_infer_wrap.py", "<module>"), FORWARD], "evaluation"),
+    ],
+)
+def test_who_called_whom_decides_by_the_definitions(stack: list[Frame], phase: str) -> None:
+    assert phase_of(stack, "type_mismatch", work=frozenset()) == phase
+
+
 @pytest.mark.parametrize(
     ("function", "phase"),
     [("load_shard", "preprocessing"), ("read_samples", "preprocessing"), ("load_checkpoint", "initialization")],

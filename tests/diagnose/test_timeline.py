@@ -516,6 +516,9 @@ torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
 ============================================================
 train.py FAILED
 ------------------------------------------------------------
+Failures:
+{1}
+------------------------------------------------------------
 Root Cause (first observed failure):
 [0]:
   time      : 2026-05-01_12:00:09
@@ -524,11 +527,24 @@ Root Cause (first observed failure):
   exitcode  : 1 (pid: 815)
   error_file: {0}
 """
+ALONE = "  <NO_OTHER_FAILURES>"
+OTHER = """\
+[1]:
+  rank      : 0 (local_rank: 0)
+  exitcode  : 1 (pid: 814)"""
 
 
-@pytest.mark.parametrize(("error_file", "rank"), [("/tmp/torchelastic_1/1/error.json", 1), ("<N/A>", 0)])  # fmt: skip
-def test_of_equal_failures_the_launcher_knows_the_first_if_ranks_recorded_the_time(
-    diagnose: Diagnose, error_file: str, rank: int
+@pytest.mark.parametrize(
+    ("error_file", "others", "rank"),
+    [
+        ("/tmp/torchelastic_1/1/error.json", OTHER, 1),
+        ("<N/A>", OTHER, 0),
+        ("<N/A>", ALONE, 1),
+    ],
+    ids=["recorded", "both had exited", "the other was still alive"],
+)
+def test_of_equal_failures_the_launcher_can_know_the_first(
+    diagnose: Diagnose, error_file: str, others: str, rank: int
 ) -> None:
     each = text(
         """
@@ -539,7 +555,19 @@ def test_of_equal_failures_the_launcher_knows_the_first_if_ranks_recorded_the_ti
         """
     )
     ranks = prefixed("[rank0]: ", each) + prefixed("[rank1]: ", each)
-    assert root(diagnose(ranks + CHILD_FAILED.format(error_file)))[2] == rank
+    assert root(diagnose(ranks + CHILD_FAILED.format(error_file, others)))[2] == rank
+
+
+def test_dumps_of_all_ranks_explain_a_lost_connection(diagnose: Diagnose) -> None:
+    lost = 'Traceback (most recent call last):\n  File "/job/train.py", line 9, in <module>\n    main()\n'
+    recorded = (
+        lost
+        + "CollectiveFault: collective 4 of default_pg was not called by rank 1; ranks 0, 2 wait in all_reduce\n"
+    )
+    found = diagnose(
+        f"[rank0]: {lost}ConnectionResetError: [Errno 104] Connection reset by peer\n\n" + recorded
+    )
+    assert "was not called by rank 1" in root(found)[1]
 
 
 def test_of_counted_errors_the_first_is_the_root(diagnose: Diagnose) -> None:

@@ -23,8 +23,9 @@ def confidence(found: Diagnosis) -> float:
     Args:
         found: a diagnosis of a job that failed.
     """
-    answer, probability = shipped("confidence.json").classify(confidence_features(found))
-    return round(probability if answer == "right" else 1.0 - probability, 2)
+    model = shipped("confidence.json")
+    answer, probability = model.classify(confidence_features(found))
+    return round(model.calibrated(probability if answer == "right" else 1.0 - probability), 2)
 
 
 def confidence_features(found: Diagnosis) -> frozenset[str]:

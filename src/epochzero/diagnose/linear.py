@@ -21,10 +21,18 @@ class LinearModel:
     Attributes:
         bias: of each class.
         weights: of each feature for each class, in the order of ``bias``.
+        steps: upper bounds of probabilities, and how often the first class was right up to there; empty if
+            the probabilities need no correction.
     """
 
     bias: Mapping[str, float]
     weights: Mapping[str, Sequence[float]]
+    steps: Sequence[tuple[float, float]] = ()
+
+    def calibrated(self, probability: float) -> float:
+        """The share that was right among cases of such a probability."""
+        shares = (share for bound, share in self.steps if probability <= bound)
+        return next(shares, self.steps[-1][1] if self.steps else probability)
 
     def classify(self, features: Iterable[str]) -> tuple[str, float]:
         """The most likely class and its probability; ("", 0) when no feature is known."""
@@ -41,4 +49,4 @@ class LinearModel:
 def shipped(name: str) -> LinearModel:
     """The model of the package that is stored as ``name`` (a JSON file of this folder)."""
     raw = json.loads(files(__package__).joinpath(name).read_text(encoding="utf-8"))
-    return LinearModel(raw["bias"], raw["weights"])
+    return LinearModel(raw["bias"], raw["weights"], raw.get("steps", ()))

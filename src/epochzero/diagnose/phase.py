@@ -26,8 +26,58 @@ TRAINING = frozenset({"counting", "training"})
 """Work that is a training, unless the stack shows otherwise: a progress bar without a label counts its steps."""
 
 
+_OF_DATA_SET = re.compile(r"^(?:__getitem__|__getitems__|collate_fn|prepare_data|_worker_loop)$")
+"""Functions that only data sets and their loaders have."""
+_OF_MODEL = re.compile(r"^(?:forward|training_step|validation_step|test_step|backward|step)$")
+_OF_TEST = re.compile(r"^(?:_test_impl|test_step|_predict_impl|predict_step)$")
+_OF_EPOCH = re.compile(
+    r"^_?(?:inner_training_loop|train(?:ing)?_(?:epoch|step|iter\w*)|run_epoch|fit_one\w*|validat\w*)$"
+)
+"""Loops of a training, and validations: an evaluation that they call below a training is a validation."""
+_INFERS = re.compile(
+    r"(?i)(?:^|_)(?:infer|inference|predict|demo|generate|translate|sample)(?:_|$)"
+)
+"""Words in the name of a program that applies a model."""
+
+
+def _decided(frames: Sequence[Frame], *, trained: bool) -> str:
+    """The phase that the definitions decide by who called whom; empty if they decide none."""
+    names = [frame.function.rpartition(".")[2] for frame in frames]
+    data = max(
+        (n for n, name in enumerate(names) if _OF_DATA_SET.match(name) and _of_data(frames[n])),
+        default=-1,
+    )
+    if data >= 0 and not any(map(_OF_MODEL.match, names[data:])):
+        return "preprocessing"
+    if any(map(_OF_TEST.match, names)):
+        return "evaluation"
+    own = [frame for frame in frames if is_user_frame(frame)]
+    if (
+        not trained
+        and own
+        and _INFERS.search(_module(own[0]))
+        and _OF_MODEL.match(own[-1].function)
+    ):
+        return "evaluation"
+    return ""
+
+
+def _of_data(frame: Frame) -> bool:
+    """Whether a frame is of a data set: containers of libraries have methods of the same names."""
+    return is_user_frame(frame) or "/utils/data/" in frame.file.replace("\\", "/")
+
+
+def _module(frame: Frame) -> str:
+    return re.split(r"[\\/]", frame.file)[-1].removesuffix(".py")
+
+
 def phase_of(
-    frames: Sequence[Frame], category: str, *, kind: str = "", work: frozenset[str]
+    frames: Sequence[Frame],
+    category: str,
+    *,
+    kind: str = "",
+    work: frozenset[str],
+    stated: str = "",
 ) -> str:
     """The phase that a stack and the log before it point to.
 
@@ -36,7 +86,23 @@ def phase_of(
         category: of the failure.
         kind: class of the exception, as printed.
         work: what the job did before the failure, as in `epochzero.logs.progress.ProgressLine`.
+        stated: the phase in which a known message usually is printed; empty if unknown.
     """
+    trained = bool(work & TRAINING)
+    decided = "" if category == "interrupted" else _decided(frames, trained=trained)
+    if decided:
+        return decided
+    if stated:
+        return stated
+    phase = _weighed(frames, category, kind=kind, work=work)
+    names = [frame.function for frame in frames]
+    trains = next((n for n, name in enumerate(names) if "train" in name), len(names))
+    validates = phase == "evaluation" and any(map(_OF_EPOCH.match, names[trains:]))
+    return "training" if validates else phase
+
+
+def _weighed(frames: Sequence[Frame], category: str, *, kind: str, work: frozenset[str]) -> str:
+    """The phase by all names on the stack together."""
     trained = bool(work & TRAINING)
     own = [frame for frame in frames if is_user_frame(frame)]
     named = _by_function(own[-1]) if own else ""

@@ -343,7 +343,11 @@ def _not_of_peers(roots: Sequence[Judged]) -> Sequence[Judged]:
     strongest = max(root.claim for root in roots)
     own = [root for root in roots if root.claim == strongest and root.category not in _OF_PEERS]
     # A lost connection is what the others saw; the dumps of all ranks show which one did not come.
-    recorded = [root for root in roots if root.event.type == _RECORDER and not _NO_DUMP.search(root.event.message)]
+    recorded = [
+        root
+        for root in roots
+        if root.event.type == _RECORDER and not _NO_DUMP.search(root.event.message)
+    ]
     if recorded and not own:
         return recorded
     return (

@@ -256,7 +256,7 @@ def _failed(root: Judged, timeline: Timeline, job: JobContext) -> Diagnosis:
         category=category,
         dimension=_dimension(category),
         root_cause=(signature.root_cause if signature else "") or _cause(event, category, default),
-        phase=told or phase_of(stack, category, kind=event.type, work=_work(root, job)),
+        phase=phase_of(stack, category, kind=event.type, work=_work(root, job), stated=told),
         retry=retry,
         retry_reason=reason,
         also=_also(root, timeline),
