@@ -132,7 +132,7 @@ def _docstring(script: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--set", choices=("first", "second"), default="first", dest="part")
-    parser.add_argument("--half", choices=("open", "held_out"), help="nothing is saved")
+    parser.add_argument("--half", choices=("open", "held_out"), help="open: nothing is saved")
     parser.add_argument("--stall", type=float, default=STALL_S, help="seconds")
     parser.add_argument("--job", help="only this one; nothing is saved")
     options = parser.parse_args()
@@ -160,7 +160,7 @@ def main() -> None:
             "silent_that_ended_well": sum(bool(job["ended_well"]) for job in silent),
         }
         print(half, numbers[half])
-    if options.job is None and options.half is None:
+    if options.job is None and options.half != "open":
         save("run_hangs_second" if prefix else "run_hangs", numbers)
 
 

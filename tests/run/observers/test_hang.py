@@ -419,6 +419,39 @@ def test_of_ranks_in_collectives_the_recorders_name_the_one_that_left_one_out(
     assert "collective 3 of default_pg was not called by rank 1" in report.text
 
 
+@pytest.mark.parametrize(
+    ("others", "seconds", "moves"),
+    [("waits", 0.0, False), ("waits", 2.0, True), ("blocks", 0.0, True), ("none", 0.0, True)],
+    ids=["all wait for it", "it computes", "another one blocks elsewhere", "a job without ranks"],
+)
+def test_a_rank_that_polls_does_not_move_if_all_others_wait_for_it(
+    tmp_path: Path, others: str, seconds: float, moves: bool
+) -> None:
+    polling = Stack((Frame("/job/train.py", 2, "main", "time.sleep(1)"),), "")
+
+    def sampled(rank: HungRank, wakes: bool) -> tuple[hang._Rank, hang._Rank]:
+        before = hang._Use(0.0, 0, {rank.pid: 1})
+        after = hang._Use(seconds * wakes, 0, {rank.pid: 1 + wakes})
+        fields = (rank.number, rank.pid, rank.stack, {}, {})
+        return (
+            hang._Rank(*fields, before, before, False, False, {}),
+            hang._Rank(*fields, after, after, False, False, {}),
+        )
+
+    ranks = [sampled(replace(waiting(tmp_path, 0, 4), stack=polling), True)]
+    if others != "none":
+        ranks.append(sampled(waiting(tmp_path, 1, 4), False))
+        third = waiting(tmp_path, 2, 4)
+        third = third if others == "waits" else replace(third, stack=polling)
+        ranks.append(sampled(third, False))
+    watcher = HangWatcher(1.0, {})
+    watcher.started(os.getpid(), tmp_path, Clock())
+    blocked = hang._Blocked(0.0, 0.0, [before for before, _ in ranks])
+    processes = Tree(os.getpid()).read()
+    assert watcher._moves(blocked, processes, [after for _, after in ranks], 10.0) is moves
+    assert blocked.polls is not moves
+
+
 def test_ranks_that_wait_for_messages_of_each_other_are_a_ring(tmp_path: Path) -> None:
     report = report_of([waiting(tmp_path, n, 4, peer=(n + 2) % 3) for n in range(3)])
     assert report.rank is None

@@ -3,8 +3,9 @@
 A job is sampled when it has been silent for half of its limit, and again at each further quarter. It
 hangs if it is silent for the limit and in all samples each rank's stack is the same, without use
 of processors, transfers of data, collectives that complete, or a main thread that wakes up by itself. A rank that
-computes on one line, reads slowly or sleeps until a file exists makes progress, unless a collective of it is pending. Equal stacks of many ranks are one group:
-the smallest group outside of a collective is what the others wait for (`hang_report`).
+computes on one line, reads slowly or sleeps until a file exists makes progress, unless a collective of it is pending. One that only
+wakes up while all others wait for it in collectives polls for something, which is a hang after four times the limit. Equal stacks of many
+ranks are one group: the smallest group outside of a collective is what the others wait for (`hang_report`).
 
 Grouping of stacks to find outliers: Wan et al., ByteRobust, SOSP 2025.
 """
@@ -37,6 +38,8 @@ from epochzero.run.records.model import HANG_EVENT, HANG_OVER_EVENT, JobEvent, R
 
 OnHang = Literal["report", "dump", "kill", "restart"]
 
+_State = Literal["moves", "computes", "wakes", "blocked"]
+
 HUNG = "hang"
 """Why a job was ended, as in `Ended.why`."""
 HANG_CODE = 80
@@ -56,7 +59,7 @@ _MOST_RANKS = 256
 _MOST_CHILDREN = 64
 _SHORT = 4000
 _PATIENCE_FOR_SLEEP = 4
-"""Times the limit: who sleeps will go on by itself, but not in a time that anyone would wait."""
+"""Times the limit: who sleeps or polls may go on by itself, but not in a time that anyone would wait."""
 STACKS_COMPANION = Companion(AT_START, "epochzero.run.observers.child.stacks:begin_python")
 STACKS_FILE = "stacks.txt"
 """In an attempt's folder: where its processes write their stacks when asked."""
@@ -112,11 +115,13 @@ class _Blocked:
     Attributes:
         since, last: when the first and the last one were taken.
         ranks: the last one.
+        polls: whether a rank woke up by itself, while the others waited for it.
     """
 
     since: float
     last: float
     ranks: Sequence[_Rank]
+    polls: bool = False
 
 
 class HangWatcher:
@@ -193,7 +198,7 @@ class HangWatcher:
         self._blocked.last, self._blocked.ranks = now, ranks
         # A second's tick comes early or late.
         long_enough = now - self._blocked.since >= self._after / 2 - 0.5
-        patience = _PATIENCE_FOR_SLEEP if _all_sleep(ranks) else 1
+        patience = _PATIENCE_FOR_SLEEP if self._blocked.polls or _all_sleep(ranks) else 1
         if not long_enough or now - self._progress < self._next_report * patience:
             return
         self._next_report *= 2
@@ -271,16 +276,20 @@ class HangWatcher:
             return True
         seconds = now - blocked.last
         states = {rank.pid: _state(before[rank.pid], rank, seconds) for rank in ranks}
-        if "moves" in states.values():
+        awake = {pid for pid, state in states.items() if state == "wakes"}
+        others = [rank for rank in ranks if rank.pid not in awake]
+        if "moves" in states.values() or (awake and not _all_wait(others, states)):
             return True
+        blocked.polls = blocked.polls or bool(awake)
         gpus = self._gpus_are_busy()
         if not gpus:
             return "computes" in states.values()
         # On a GPU a rank that waits in a collective computes all the same. Only its recorder, or a rank that waits
         # for something else, tells such a wait from work.
-        if all(states[r.pid] == "blocked" or (r.dump and r.dump.pending) for r in ranks):
+        still = ("blocked", "wakes")
+        if all(states[r.pid] in still or (r.dump and r.dump.pending) for r in ranks):
             return False
-        outliers = [rank for rank in ranks if states[rank.pid] == "blocked" and not rank.collective]
+        outliers = [rank for rank in ranks if states[rank.pid] in still and not rank.collective]
         return not outliers or len(ranks) == len(outliers)
 
     def _gpus_are_busy(self) -> bool:
@@ -348,7 +357,12 @@ class HangWatcher:
                     (folder / f"{now:.0f}s-{pid}.txt").write_text(content, "utf-8")
 
 
-def _state(before: _Rank, after: _Rank, seconds: float) -> Literal["moves", "computes", "blocked"]:
+def _all_wait(ranks: Sequence[_Rank], states: Mapping[int, _State]) -> bool:
+    """Whether there are ranks, and all of them wait in collectives, by polling on the processor or a GPU too."""
+    return bool(ranks) and all(rank.collective and states[rank.pid] != "moves" for rank in ranks)
+
+
+def _state(before: _Rank, after: _Rank, seconds: float) -> _State:
     """What a rank did between two samples."""
     old, new = before.after, after.use
     if before.signature != after.signature or old.switches.keys() != new.switches.keys():
@@ -360,10 +374,11 @@ def _state(before: _Rank, after: _Rank, seconds: float) -> Literal["moves", "com
     woken = [pid for pid, count in new.switches.items() if count > old.switches[pid]]
     # To wake up while a collective is pending is to poll for it.
     polls = after.dump is not None and after.dump.pending is not None
-    if not polls and (after.woken or any(not after.waits_for_others(pid) for pid in woken)):
+    wakes = not polls and any(not after.waits_for_others(pid) for pid in woken)
+    computes = (new.cpu_seconds - old.cpu_seconds) / seconds >= _BUSY_CORES
+    if (after.woken and not polls) or (wakes and computes):
         return "moves"
-    cores = (new.cpu_seconds - old.cpu_seconds) / seconds
-    return "computes" if cores >= _BUSY_CORES else "blocked"
+    return "wakes" if wakes else "computes" if computes else "blocked"
 
 
 def _threads_woke(before: _Rank | None) -> bool:
