@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.observers.watcher import Watcher
 from epochzero.run.records.model import Record
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _FINISH_S = 60.0
 """Time that a database needs for the longest logs; a database that hangs is abandoned."""
 
 
-class Recording:
+class Recording(Watcher):
     """A watcher (`epochzero.run.observers.watcher.Watcher`) that adds no records.
 
     Records that the store does not accept now remain in the journal: `finish` or a later sweep imports them.
@@ -46,23 +46,11 @@ class Recording:
         self._finished = False
         self.trouble = ""
 
-    def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
-        """Does nothing."""
-        return ()
-
-    def output(self, name: str, data: bytes) -> Iterable[Record]:
-        """Ignores output."""
-        return ()
-
     def tick(self) -> Iterable[Record]:
         """Imports new records from time to time."""
         if time.monotonic() >= self._next:
             self._pause = _EVERY_S if self._took_in() else min(2 * self._pause, _LONGEST_PAUSE_S)
             self._next = time.monotonic() + self._pause
-        return ()
-
-    def ended(self) -> Iterable[Record]:
-        """Does nothing; `finish` imports the rest when all records are written."""
         return ()
 
     def finish(self) -> bool:

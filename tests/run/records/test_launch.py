@@ -52,9 +52,14 @@ def test_launchers_are_known_by_their_variables(
     assert (launch.launcher, launch.rank) == (launcher, rank)
 
 
-def test_a_given_job_is_kept_unless_it_could_not_name_a_folder() -> None:
+def test_a_given_job_is_kept_or_replaced_by_a_name_for_a_folder() -> None:
     assert launch_of({"EPOCHZERO_JOB": "mine"} | STEP, "a.py").job == "mine"
-    assert launch_of({"EPOCHZERO_JOB": "../up"}, "a.py").job != "../up"
+    first, restarted, other = (
+        launch_of({"EPOCHZERO_JOB": job}, "a.py").job for job in ("../up", "../up", "s" * 65)
+    )
+    assert is_job(first)
+    assert is_job(other)
+    assert first == restarted != other
 
 
 def test_a_requeued_job_is_another_attempt_of_the_same() -> None:

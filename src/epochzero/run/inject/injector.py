@@ -21,7 +21,7 @@ from epochzero.run.observers.progress import ProgressWatcher
 from epochzero.run.observers.progress_reports import Reported
 from epochzero.run.observers.ranks import rank_of
 from epochzero.run.observers.usage import Tree
-from epochzero.run.observers.watcher import Clock, EndJob
+from epochzero.run.observers.watcher import Clock, EndJob, Watcher
 from epochzero.run.process.tree import send
 from epochzero.run.records.model import Decision, Ended, JobEvent, JobProgress, Record
 
@@ -29,7 +29,7 @@ WHY = "scheduler"
 """`Ended.why` of a preempted job, the same as after termination by a scheduler."""
 
 
-class Injector:
+class Injector(Watcher):
     """A watcher of one attempt.
 
     Attributes:
@@ -45,7 +45,7 @@ class Injector:
         self._faults = faults
         self._came: list[Came | None] = [None] * len(faults)
         self._plan: InjectionPlan | None = None
-        self._folder: Path | None = None
+        self._prepared: Path | None = None
         self._progress: JobProgress | None = None
         self._readers = (Reported(), ProgressWatcher())
         self.companions: Sequence[Companion] = ()
@@ -60,7 +60,7 @@ class Injector:
         with suppress(OSError):
             if folder is not None:
                 self._plan = InjectionPlan(folder, self._faults)
-                self._folder, self.companions = folder, COMPANIONS
+                self._prepared, self.companions = folder, COMPANIONS
                 return self._plan.environment(environment)
         return dict(environment)
 
@@ -81,7 +81,7 @@ class Injector:
             self._faults,
             self._came,
             [plan.met(number) if plan else () for number in range(len(self._faults))],
-            folder=self._folder,
+            folder=self._prepared,
             ended=ended,
             decision=decision,
             progress=self._progress,

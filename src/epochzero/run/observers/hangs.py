@@ -32,7 +32,7 @@ from epochzero.run.observers.ranks import rank_of
 from epochzero.run.observers.slow_ranks import STEPS_FOLDER, read_steps
 from epochzero.run.observers.stacks import Stack, StackReader
 from epochzero.run.observers.usage import Tree, is_python, switches_of
-from epochzero.run.observers.watcher import Clock, EndJob, load
+from epochzero.run.observers.watcher import Clock, EndJob, Watcher, load
 from epochzero.run.process.tree import below
 from epochzero.run.records.model import HANG_EVENT, HANG_OVER_EVENT, JobEvent, Record
 
@@ -124,7 +124,7 @@ class _Blocked:
     polls: bool = False
 
 
-class HangWatcher:
+class HangWatcher(Watcher):
     """A watcher that reports when no rank of a job makes progress, and which rank the others wait for.
 
     A hang is reported again after twice the time, and so on, and when it is over.
@@ -203,10 +203,6 @@ class HangWatcher:
             return
         self._next_report *= 2
         yield from self._report(ranks, now)
-
-    def ended(self) -> Iterable[Record]:
-        """A job that has exited does not hang."""
-        return ()
 
     def _advance(self, now: float) -> None:
         self._progress = now

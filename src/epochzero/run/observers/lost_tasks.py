@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.observers.watcher import Watcher
 from epochzero.run.records.model import JobEvent, Record
 
 _FAILED = re.compile(
@@ -21,7 +20,7 @@ _GOES_ON_S = 20.0
 """Ranks that lose a peer by themselves fail within seconds."""
 
 
-class LostTaskWatcher:
+class LostTaskWatcher(Watcher):
     """A watcher that reports when a task of srun has failed and the job goes on without it."""
 
     def __init__(self, on_event: Callable[[JobEvent], object] = lambda _: None) -> None:
@@ -34,11 +33,6 @@ class LostTaskWatcher:
         self._rest = b""
         self._lost: tuple[str, str, str] | None = None
         self._report_at = 0.0
-
-    def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
-        """The job runs."""
-        self._clock = clock
-        return ()
 
     def output(self, name: str, data: bytes) -> Iterable[Record]:
         """Reads srun's messages; the first failed task counts."""
@@ -66,7 +60,3 @@ class LostTaskWatcher:
         )
         self._on_event(event)
         yield event
-
-    def ended(self) -> Iterable[Record]:
-        """No task is left."""
-        return ()

@@ -16,7 +16,7 @@ from typing import Any
 
 from epochzero.run.observers.losses import LossWatch
 from epochzero.run.observers.progress_reports import PROGRESS_FILE
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.records.model import JobProgress, Record
 
 _MOST_LINES = 200
@@ -115,7 +115,7 @@ def progressed(before: JobProgress | None, after: JobProgress | None) -> bool:
     return not shared and bool(after.checkpoint) and after.checkpoint != before.checkpoint
 
 
-class ProgressWatcher:
+class ProgressWatcher(Watcher):
     """A watcher that leaves a `JobProgress` when the job has come further, once a second at most."""
 
     def __init__(self) -> None:

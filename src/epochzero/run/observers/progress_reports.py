@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from epochzero.run.observers.losses import LossWatch
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.records.model import JobEvent, JobProgress, Record
 
 PROGRESS_VARIABLE = "EPOCHZERO_PROGRESS"
@@ -30,7 +30,7 @@ _MOST_TEXT = 4096
 _MOST_BYTES = 1 << 20
 
 
-class Reported:
+class Reported(Watcher):
     """The watcher that reads the file each second."""
 
     def __init__(self) -> None:
@@ -44,10 +44,6 @@ class Reported:
         """See `Watcher`."""
         self._path = folder / PROGRESS_FILE
         self._clock = clock
-        return ()
-
-    def output(self, name: str, data: bytes) -> Iterable[Record]:
-        """See `Watcher`: what the job prints says nothing here."""
         return ()
 
     def tick(self) -> Iterator[Record]:

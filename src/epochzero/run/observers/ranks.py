@@ -15,7 +15,7 @@ from pathlib import Path
 from epochzero.launchers import process_variables, rank_variables
 from epochzero.platform import ProcessStatus, process_status
 from epochzero.run.observers.usage import Tree, environment_of
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.process.tree import below, send
 from epochzero.run.records.model import JobEvent, Record
 
@@ -67,7 +67,7 @@ class _Loss:
     kill_at: float | None = None
 
 
-class RankWatcher:
+class RankWatcher(Watcher):
     """A watcher that ends ranks which outlive another one's failure without a sign of life.
 
     A rank has failed when its status tells so or, where its parent was quicker to take that, when a
@@ -125,10 +125,6 @@ class RankWatcher:
             loss.silent_since = now
         elif now - loss.silent_since >= self._patience(loss):
             return self._end(loss, processes, now)
-        return ()
-
-    def ended(self) -> Iterable[Record]:
-        """No rank is left."""
         return ()
 
     def _learn(self, living: Mapping[_Key, ProcessStatus]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from epochzero.platform import ProcessStatus, memory_available, name_of
 from epochzero.run.observers.gpus import Gpus
 from epochzero.run.observers.usage import Tree
-from epochzero.run.observers.watcher import Clock, load
+from epochzero.run.observers.watcher import Clock, Watcher, load
 from epochzero.run.records.model import Record, Sample
 from epochzero.run.scheduler import memory_of_tasks
 
@@ -19,7 +19,7 @@ _FIRST_ASK_S, _ASK_S = 5.0, 30.0
 """slurmstepd gathers every 30 s by default (JobAcctGatherFrequency)."""
 
 
-class SampleWatcher:
+class SampleWatcher(Watcher):
     """A watcher that leaves a `Sample` each second. A job of less than a second has none."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
@@ -42,10 +42,6 @@ class SampleWatcher:
         self._network = _network()
         self._used = _Used()
         self._last = (clock.now()[1], 0.0)
-        return ()
-
-    def output(self, name: str, data: bytes) -> Iterable[Record]:
-        """Output says nothing of use."""
         return ()
 
     def tick(self) -> Iterable[Record]:
@@ -82,10 +78,6 @@ class SampleWatcher:
                 gpus=self._gpus.read(),
             ),
         )
-
-    def ended(self) -> Iterable[Record]:
-        """Nothing of the tree is left to look at."""
-        return ()
 
     def _memory_elsewhere(self, processes: Iterable[ProcessStatus]) -> int:
         """Of tasks that srun has started: they are children of slurmstepd, and the scheduler knows them."""

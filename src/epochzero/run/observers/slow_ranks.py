@@ -11,18 +11,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, median_low
-from typing import Protocol
 
 from epochzero.injected.companions import Companion
 from epochzero.run.observers.child.steps import FOLDER_VARIABLE, LAYOUT
 from epochzero.run.observers.gpus import Gpus
 from epochzero.run.observers.stacks import StackReader
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.records.model import SLOW_RANK_EVENT, SLOW_RANKS_EVENT, JobEvent, Record
 
 STEPS_COMPANION = Companion("torch", "epochzero.run.observers.child.steps:begin_torch")
@@ -170,13 +169,7 @@ class _Streak:
         return f"rank {rank} {'is' if until is None else 'was'} {ratio:.2g} times slower than the median {steps}{self.cause}"
 
 
-class Events(Protocol):
-    """Receives events while the job runs; called from the watcher's thread."""
-
-    def __call__(self, event: JobEvent) -> object: ...
-
-
-class SlowRankWatcher:
+class SlowRankWatcher(Watcher):
     """A watcher that reports ranks which are slower than the others, and why."""
 
     def __init__(
@@ -184,7 +177,7 @@ class SlowRankWatcher:
         environment: Mapping[str, str],
         *,
         gpus: int = 0,
-        on_event: Events = lambda _: None,
+        on_event: Callable[[JobEvent], object] = lambda _: None,
         window: float = WINDOW_S,
     ) -> None:
         """Nothing is read yet.
@@ -192,7 +185,7 @@ class SlowRankWatcher:
         Args:
             environment: of the job.
             gpus: that the job holds, for what slow ranks cost.
-            on_event: is called with each report.
+            on_event: is called with each report, from the watcher's thread.
             window: seconds.
         """
         self._environment = environment
@@ -211,10 +204,6 @@ class SlowRankWatcher:
         self._clock = clock
         self._folder = folder / STEPS_FOLDER
         self._began = clock.now()[1]
-        return ()
-
-    def output(self, name: str, data: bytes) -> Iterable[Record]:
-        """Output does not tell how fast a rank is."""
         return ()
 
     def tick(self) -> Iterator[Record]:

@@ -12,7 +12,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Protocol
 
 from epochzero.run.records.model import JobEvent, Record
 
@@ -58,11 +57,14 @@ class EndJob(Exception):  # noqa: N818 - it is no error
         self.details = details
 
 
-class Watcher(Protocol):
+class Watcher:
     """Looks at one attempt. All methods are called from one thread, and return new records.
 
-    Any of them may raise `EndJob`.
+    Any of them may raise `EndJob`. A subclass overrides those that it needs.
     """
+
+    _clock: Clock
+    _folder: Path
 
     def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
         """The job runs.
@@ -72,7 +74,8 @@ class Watcher(Protocol):
             folder: of the attempt, where a watcher may leave files.
             clock: for the times of records.
         """
-        ...
+        self._clock, self._folder = clock, folder
+        return ()
 
     def output(self, name: str, data: bytes) -> Iterable[Record]:
         """The job has written; called ten times a second at most.
@@ -82,15 +85,15 @@ class Watcher(Protocol):
             data: what came since the last call, of much only the newest 256 KiB. It may begin and
                 end within a line.
         """
-        ...
+        return ()
 
     def tick(self) -> Iterable[Record]:
         """Another second has passed."""
-        ...
+        return ()
 
     def ended(self) -> Iterable[Record]:
         """The job has ended; its process tree is gone. Should return within seconds."""
-        ...
+        return ()
 
 
 def load(*packages: str) -> None:

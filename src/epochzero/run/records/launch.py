@@ -69,8 +69,8 @@ def launch_of(environment: Mapping[str, str], name: str) -> Launch:
     launcher = next(known, ProcessVariables("", "", 0))
     given = environment.get(JOB_VARIABLE, "")
     numbers = [environment.get(variable, "") for variable in launcher.job]
-    if is_job(given):
-        job = given
+    if given:  # SkyPilot's identities are longer than a name of a directory may be.
+        job = given if is_job(given) else derived_job(given)
     elif any(numbers):
         job = derived_job(launcher.system, name, *numbers)
     else:

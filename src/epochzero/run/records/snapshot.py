@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
 from epochzero.run.observers.usage import Tree, environment_of, is_python
-from epochzero.run.observers.watcher import Clock, load
+from epochzero.run.observers.watcher import Clock, Watcher, load
 from epochzero.run.records.model import Record, Snapshot
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _PATIENCE_S = 10.0
 """A job that has started no Python by then is taken to have none."""
 
 
-class SnapshotWatcher:
+class SnapshotWatcher(Watcher):
     """A watcher that leaves one `Snapshot`: as soon as the job's Python runs."""
 
     def __init__(
@@ -53,10 +53,6 @@ class SnapshotWatcher:
         """A job that ends at once needs no snapshot."""
         self._clock = clock
         self._tree = Tree(pid)
-        return ()
-
-    def output(self, name: str, data: bytes) -> Iterable[Record]:
-        """Output says nothing of what it ran in."""
         return ()
 
     def tick(self) -> Iterable[Record]:

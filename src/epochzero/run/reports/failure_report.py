@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from epochzero.errors import EpochZeroError, InputError
 from epochzero.run.observers.hangs import HANG_FILE, HUNG
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.records.journal import Journal, read_journal
 from epochzero.run.records.launch import ELASTIC_FOLDER
 from epochzero.run.records.model import (
@@ -251,7 +251,7 @@ class After:
         )
 
 
-class Preparation:
+class Preparation(Watcher):
     """A watcher that loads what a diagnosis needs while the job runs: half a second afterwards.
 
     A short job with little output does without: it may end well, and its log is soon read.
@@ -259,12 +259,6 @@ class Preparation:
 
     def __init__(self) -> None:
         self._prepared = False
-
-    def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
-        """Nothing is loaded yet."""
-        self._folder = folder
-        self._clock = clock
-        return ()
 
     def output(self, name: str, data: bytes) -> Iterable[Record]:
         """Much output may be over before the next tick."""
@@ -276,10 +270,6 @@ class Preparation:
         """A job that has run for long is worth it."""
         if not self._prepared and self._clock.now()[1] > _LONG_S:
             self._prepare()
-        return ()
-
-    def ended(self) -> Iterable[Record]:
-        """It is too late."""
         return ()
 
     def _prepare(self) -> None:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from epochzero.errors import InputError
 from epochzero.http_client import NoResponseError, Response, request
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.records.identity import rank_of
 from epochzero.run.records.journal import NAME, read_journal
 from epochzero.run.records.model import Record, Started
@@ -163,7 +163,7 @@ def unsent(runs: Path, to: Destination) -> Iterator[Path]:
     yield from (folder for _, folder in sorted(found))
 
 
-class Sending:
+class Sending(Watcher):
     """A watcher that adds no records: it sends the attempt, in a thread of its own.
 
     What the service does not take now stays in the folder for ``epochzero send``.
@@ -184,18 +184,6 @@ class Sending:
     def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
         """Begins."""
         self._thread.start()
-        return ()
-
-    def output(self, name: str, data: bytes) -> Iterable[Record]:
-        """Output is read from its file."""
-        return ()
-
-    def tick(self) -> Iterable[Record]:
-        """The thread has its own pace."""
-        return ()
-
-    def ended(self) -> Iterable[Record]:
-        """The rest comes with `finish`, when all is written."""
         return ()
 
     def finish(self) -> bool:

@@ -6,6 +6,7 @@ import math
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 from epochzero.diagnose import Diagnosis
 from epochzero.diagnose.fingerprint import is_weak
@@ -59,17 +60,12 @@ class PastAttempt:
         cls,
         diagnosis: Diagnosis,
         *,
-        ended_by: str = "",
-        progressed: bool = False,
-        checkpoint: bool = False,
         evidence: Iterable[str] = (),
         precedents: Precedents = NO_PRECEDENTS,
-        seconds: float = 0.0,
-        since_checkpoint: float | None = None,
-        gpus: int = 0,
         host: str = "",
+        **known: Any,
     ) -> PastAttempt:
-        """The attempt with this diagnosis."""
+        """The attempt with this diagnosis; ``known`` are its other attributes."""
         return cls(
             fingerprint=diagnosis.fingerprint,
             retry=diagnosis.retry,
@@ -78,15 +74,10 @@ class PastAttempt:
             phase=diagnosis.phase,
             basis=diagnosis.basis,
             confidence=diagnosis.confidence,
-            ended_by=ended_by,
-            progressed=progressed,
-            checkpoint=checkpoint,
             evidence=frozenset(evidence) | precedents.evidence,
-            seconds=seconds,
-            since_checkpoint=since_checkpoint,
             earlier=precedents.earlier,
-            gpus=gpus,
             host=(diagnosis.root and diagnosis.root.host) or host,
+            **known,
         )
 
     @property

@@ -1,4 +1,4 @@
-"""Schedulers: what each knows of the allocation that a job runs in. One module each, one interface.
+"""Schedulers: what each knows of the allocation that a job runs in. One module each, with a function ``allocation``.
 
 A job that its scheduler has ended must not be started again in the same allocation, and only the scheduler
 knows whether a signal came from a person, a time limit or a preemption.
@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol, cast
 
-__all__ = ["Allocation", "Scheduler", "allocation_of", "memory_of_tasks"]
+__all__ = ["Allocation", "allocation_of", "memory_of_tasks"]
 
 # A variable that only this scheduler sets -> the module that asks it.
 _SCHEDULERS = {
@@ -39,26 +38,19 @@ class Allocation:
     seconds_left: float | None = None
 
 
-class Scheduler(Protocol):
-    """A module of this package."""
-
-    def allocation(self, variables: Mapping[str, str]) -> Allocation | None:
-        """The allocation that these variables of a job name; None if it cannot be asked."""
-        ...
-
-    def memory_of_tasks(self, variables: Mapping[str, str]) -> int:
-        """Resident bytes of the job's tasks that its launcher did not start as its own children; 0 if unknown."""
-        ...
-
-
 def memory_of_tasks(variables: Mapping[str, str]) -> int:
-    """See `Scheduler.memory_of_tasks`; 0 for a scheduler without a module.
+    """Resident bytes of the tasks of a job that are no children of its launcher; 0 if unknown.
+
+    Only Slurm starts them elsewhere: other schedulers count them with the process that runs here.
 
     Args:
         variables: of the job (`epochzero.run.records.model.Started.scheduler`).
     """
-    scheduler = _scheduler(variables)
-    return scheduler.memory_of_tasks(variables) if scheduler is not None else 0
+    if not variables.get("SLURM_JOB_ID"):
+        return 0
+    from epochzero.run.scheduler.slurm import memory_of_tasks as of_slurm
+
+    return of_slurm(variables)
 
 
 def allocation_of(variables: Mapping[str, str]) -> Allocation | None:
@@ -67,11 +59,8 @@ def allocation_of(variables: Mapping[str, str]) -> Allocation | None:
     Args:
         variables: of the job (`epochzero.run.records.model.Started.scheduler`).
     """
-    scheduler = _scheduler(variables)
-    return scheduler.allocation(variables) if scheduler is not None else None
-
-
-def _scheduler(variables: Mapping[str, str]) -> Scheduler | None:
-    known = (module for variable, module in _SCHEDULERS.items() if variables.get(variable))
-    module = next(known, None)
-    return cast(Scheduler, import_module(module)) if module is not None else None
+    module = next((name for known, name in _SCHEDULERS.items() if variables.get(known)), None)
+    if module is None:
+        return None
+    found: Allocation | None = import_module(module).allocation(variables)
+    return found

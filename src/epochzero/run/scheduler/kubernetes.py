@@ -40,7 +40,7 @@ _JOB_CONDITIONS = ("Failed", "FailureTarget", "SuccessCriteriaMet")
 
 
 def allocation(variables: Mapping[str, str]) -> Allocation | None:
-    """See `epochzero.run.scheduler.Scheduler`."""
+    """See `epochzero.run.scheduler.allocation_of`."""
     namespace = _text("namespace")
     pods = f"/api/v1/namespaces/{namespace}/pods"
     pod = _get(variables, f"{pods}/{platform.node()}")
@@ -88,11 +88,6 @@ def parse_pod(pod: Mapping[str, Any], job: Mapping[str, Any], now: datetime) -> 
         state = "REQUEUED"
     state = state or "CANCELLED"
     return Allocation(state, False, state == "CANCELLED", left)
-
-
-def memory_of_tasks(_: Mapping[str, str]) -> int:
-    """See `epochzero.run.scheduler.Scheduler`; a pod's processes are below this one."""
-    return 0
 
 
 def _conditions(status: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:

@@ -10,11 +10,11 @@ from epochzero.run.scheduler import Allocation
 from epochzero.run.scheduler.commands import json_answer, seconds
 
 _FIELDS = "jobid stat exit_code exit_reason time_left"
-_RUNS = frozenset(("RUN", "SSUSP", "USUSP", "PROV"))
-_QUEUED = frozenset(("PEND", "PSUSP", "WAIT"))
 _REASON = re.compile(r"TERM_\w+")
-# Termination reasons -> states in the words of Slurm, which the rest of the project knows.
+# Job states, and the termination reasons that precede them -> states in the words of Slurm, which the rest of the project knows.
 _STATES = {
+    "RUN": "RUNNING", "SSUSP": "RUNNING", "USUSP": "RUNNING", "PROV": "RUNNING",
+    "PEND": "REQUEUED", "PSUSP": "REQUEUED", "WAIT": "REQUEUED", "DONE": "COMPLETED", "ZOMBI": "NODE_FAIL",
     "TERM_OWNER": "CANCELLED", "TERM_ADMIN": "CANCELLED", "TERM_FORCE_OWNER": "CANCELLED",
     "TERM_FORCE_ADMIN": "CANCELLED", "TERM_RUNLIMIT": "TIMEOUT", "TERM_DEADLINE": "TIMEOUT",
     "TERM_WINDOW": "TIMEOUT", "TERM_CPULIMIT": "TIMEOUT", "TERM_MEMLIMIT": "OUT_OF_MEMORY",
@@ -26,7 +26,7 @@ _STATES = {
 
 
 def allocation(variables: Mapping[str, str]) -> Allocation | None:
-    """See `epochzero.run.scheduler.Scheduler`."""
+    """See `epochzero.run.scheduler.allocation_of`."""
     number, index = variables.get("LSB_JOBID", ""), variables.get("LSB_JOBINDEX", "0")
     name = f"{number}[{index}]" if index not in ("", "0") else number
     records = json_answer(("bjobs", "-json", "-o", _FIELDS, name)).get("RECORDS") or []
@@ -35,19 +35,9 @@ def allocation(variables: Mapping[str, str]) -> Allocation | None:
 
 def parse_job(fields: Mapping[str, Any]) -> Allocation:
     """The allocation that a record of ``bjobs -json`` describes."""
-    stat = str(fields.get("STAT", ""))
-    reason = _REASON.search(str(fields.get("EXIT_REASON", "")))
     # A job that bkill has just signaled is RUN with a reason, until its processes are gone.
-    if reason is not None:
-        state = _STATES.get(reason[0], "FAILED")
-    elif stat in _QUEUED:
-        state = "REQUEUED"
-    else:
-        state = (
-            "RUNNING"
-            if stat in _RUNS
-            else {"DONE": "COMPLETED", "ZOMBI": "NODE_FAIL"}.get(stat, "FAILED")
-        )
+    reason = _REASON.search(str(fields.get("EXIT_REASON", "")))
+    state = _STATES.get(reason[0] if reason else str(fields.get("STAT", "")), "FAILED")
     # Such as "0:42 L"; E and X are of estimates.
     left = str(fields.get("TIME_LEFT", "")).split()
     return Allocation(
@@ -56,8 +46,3 @@ def parse_job(fields: Mapping[str, Any]) -> Allocation:
         cancelled=state == "CANCELLED",
         seconds_left=seconds(left[0]) if left[1:] == ["L"] else None,
     )
-
-
-def memory_of_tasks(_: Mapping[str, str]) -> int:
-    """See `epochzero.run.scheduler.Scheduler`; LSF counts a job's memory with that of this process."""
-    return 0

@@ -22,7 +22,7 @@ _FIELD = re.compile(r"^\s+([\w.]+) = (.*)$", re.MULTILINE)
 
 
 def allocation(variables: Mapping[str, str]) -> Allocation | None:
-    """See `epochzero.run.scheduler.Scheduler`."""
+    """See `epochzero.run.scheduler.allocation_of`."""
     fields = dict(_FIELD.findall(answer(("qstat", "-f", variables.get("PBS_JOBID", "")))))
     return parse_job(fields, datetime.now()) if fields.get("job_state") else None
 
@@ -53,8 +53,3 @@ def parse_job(fields: Mapping[str, str], now: datetime) -> Allocation:
         state = "CANCELLED"
     left = None if limit is None else limit - used
     return Allocation(state, state == "RUNNING", state == "CANCELLED", left)
-
-
-def memory_of_tasks(_: Mapping[str, str]) -> int:
-    """See `epochzero.run.scheduler.Scheduler`; PBS counts a job's memory with that of this process."""
-    return 0

@@ -30,7 +30,7 @@ _QUEUED = frozenset(("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPEC
 
 
 def allocation(variables: Mapping[str, str]) -> Allocation | None:
-    """See `epochzero.run.scheduler.Scheduler`."""
+    """See `epochzero.run.scheduler.allocation_of`."""
     fields = show_job(variables.get("SLURM_JOB_ID", ""))
     restarts = variables.get("SLURM_RESTART_COUNT", "")
     known = int(restarts) if restarts.isdigit() else 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from epochzero.platform import ProcessStatus
 from epochzero.run.observers.usage import Tree
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.process.tree import send
 from epochzero.run.records.model import JobEvent, Record
 from epochzero.run.simulate.model import SimulationPlan
@@ -26,7 +26,7 @@ _COUNTED = ("Pss_Anon:", "Pss_Shmem:")
 """Of its pages those that the kernel cannot take back, as it can those of a file that is mapped."""
 
 
-class LimitWatcher:
+class LimitWatcher(Watcher):
     """A watcher that has a thread of its own: a second is too long for memory.
 
     Attributes:
@@ -58,10 +58,6 @@ class LimitWatcher:
             threading.Thread(target=self._look, daemon=True).start()
         details = {f"{aspect.how} {aspect.what}": aspect.text for aspect in self._plan.aspects}
         yield JobEvent(*clock.now(), EVENT, f"ran on {self._plan.name}, simulated", details=details)
-
-    def output(self, name: str, data: bytes) -> Iterable[Record]:
-        """See `Watcher`: what the job prints says nothing here."""
-        return ()
 
     def tick(self) -> Iterable[Record]:
         """See `Watcher`."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
 from epochzero.injected.companions import Companion, noted
-from epochzero.run.observers.watcher import Clock, EndJob
+from epochzero.run.observers.watcher import Clock, EndJob, Watcher
 from epochzero.run.records.model import JobEvent, Record
 from epochzero.run.watch.model import CONFIRMED
 from epochzero.run.watch.record_reader import Following
@@ -118,7 +118,7 @@ def fails(finding: TrainingFinding, words: Collection[str]) -> bool:
     return finding.state == CONFIRMED and (finding.word in words or "any" in words)
 
 
-class TrainingWatcher:
+class TrainingWatcher(Watcher):
     """A watcher that says what is wrong with the training, as soon as it is seen.
 
     Attributes:
@@ -148,10 +148,6 @@ class TrainingWatcher:
         self._path = folder / RECORDS_FILE
         self._clock = clock
         self._following = Following(self._path)
-        return ()
-
-    def output(self, name: str, data: bytes) -> Iterable[Record]:
-        """See `Watcher`: what the job prints says nothing here."""
         return ()
 
     def tick(self) -> Iterator[Record]:
