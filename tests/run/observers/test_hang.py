@@ -287,6 +287,36 @@ def test_a_silent_job_that_works_does_not_hang(tmp_path: Path, works: str) -> No
         assert events_of(HangWatcher(1.0, {}), child.pid, tmp_path, 4) == []
 
 
+DEADLOCK = """
+import concurrent.futures, threading, time
+def beat():
+    while True:
+        time.sleep(0.2)
+def read():
+    return pool.submit(len, "").result()
+threading.Thread(target=beat, daemon=True).start()
+with concurrent.futures.ThreadPoolExecutor(1) as pool:
+    pool.submit(read).result()
+"""
+
+
+def test_a_sign_of_life_of_another_thread_is_no_progress_of_a_pool(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(DEADLOCK)
+    events: list[JobEvent] = []
+    with job(f"import runpy; runpy.run_path({str(tmp_path / 'train.py')!r})") as child:
+        watcher = HangWatcher(1.0, {})
+        watcher.started(child.pid, tmp_path, Clock())
+
+        def hung() -> bool:
+            events.extend(watch(watcher, 0.5))
+            return bool(events)
+
+        until(hung)
+    assert (
+        "waits at train.py:10 (`_base.result`), while its thread is at train.py:7" in events[0].text
+    )
+
+
 def test_a_job_that_was_stopped_does_not_hang(tmp_path: Path) -> None:
     with job(SLEEPER) as child:
         time.sleep(1)
@@ -417,6 +447,28 @@ def test_of_ranks_in_collectives_the_recorders_name_the_one_that_left_one_out(
     report = report_of(ranks)
     assert report.rank == 1
     assert "collective 3 of default_pg was not called by rank 1" in report.text
+
+
+def test_the_thread_that_a_rank_waits_for_is_named(tmp_path: Path) -> None:
+    def stack(*calls: tuple[str, int, str], helpers: tuple[Stack, ...] = ()) -> Stack:
+        frames = tuple(Frame(file, line, name, "") for file, line, name in calls)
+        return Stack(frames, "", helpers=helpers)
+
+    locked = stack(("/job/read.py", 7, "read"), ("/usr/lib/python3.11/queue.py", 9, "get"))
+    asleep = Stack((Frame("/job/beat.py", 3, "beat", "time.sleep(5)"),), "")
+    future = ("/usr/lib/python3.11/concurrent/futures/_base.py", 451, "result")
+    waits = stack(("/job/train.py", 12, "main"), future, helpers=(asleep, locked))
+    rank = replace(waiting(tmp_path, 1, 4), stack=waits)
+    report = report_of([waiting(tmp_path, 0, 4), rank])
+    assert report.rank == 1
+    assert (
+        "rank 1 waits at train.py:12 (`_base.result`), while its thread is at read.py:7 (`queue.get`)"
+        in report.text
+    )
+    assert rank.culprit is locked
+    alone = replace(rank, stack=replace(waits, helpers=(asleep,)))
+    assert alone.culprit is alone.stack
+    assert "thread" not in alone.what
 
 
 @pytest.mark.parametrize(

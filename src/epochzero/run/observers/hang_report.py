@@ -53,11 +53,14 @@ class HungRank:
     def signature(self) -> tuple[object, ...]:
         """Equal for ranks that wait at the same place."""
         own = tuple((frame.file, frame.line) for frame in self.stack.user_frames)
-        return (own, self.collective or self.stack.call, self._helper[1])
+        thread = self._thread.place if self._thread is not None else ""
+        return (own, self.collective or self.stack.call, self._helper[1], thread)
 
     @property
     def culprit(self) -> Stack:
-        """The stack to look at: of the process that it waits for, if it waits for one of its own."""
+        """The stack to look at: of the process or thread that it waits for, if it waits for one of its own."""
+        if self._thread is not None and self.stack.joins:
+            return self._thread
         pid, _ = self._helper
         waits_for_it = self.stack.waits_for_others and not self.collective
         return self.children[pid] if pid and waits_for_it else self.stack
@@ -71,6 +74,14 @@ class HungRank:
         return 0, ""
 
     @property
+    def _thread(self) -> Stack | None:
+        """A thread of it in the user's code, if it waits for a thread; not one that only sleeps, as to report at intervals."""
+        if not self.stack.waits_for_threads:
+            return None
+        elsewhere = (thread for thread in self.stack.helpers if thread.place != self.stack.place)
+        return next((thread for thread in elsewhere if not thread.sleeps), None)
+
+    @property
     def what(self) -> str:
         """Where it waits and for what, in words without its number."""
         stack = self.stack
@@ -82,6 +93,8 @@ class HungRank:
         where = f"at {stack.place}{_call(stack)}"
         if pid and stack.waits_for_others:
             return f"{where}, for its process {pid} at {helper}{self._by_kernel(pid)}"
+        if self._thread is not None:
+            where += f", while its thread is at {self._thread.place}{_call(self._thread)}"
         return where + self._by_kernel(self.pid)
 
     @property

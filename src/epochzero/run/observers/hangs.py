@@ -31,7 +31,7 @@ from epochzero.run.observers.progress_reports import PROGRESS_FILE
 from epochzero.run.observers.ranks import rank_of
 from epochzero.run.observers.slow_ranks import STEPS_FOLDER, read_steps
 from epochzero.run.observers.stacks import Stack, StackReader
-from epochzero.run.observers.usage import Tree, is_python, switches_of
+from epochzero.run.observers.usage import Tree, is_python, scheduled, switches_of
 from epochzero.run.observers.watcher import Clock, EndJob, Watcher, load
 from epochzero.run.process.tree import below
 from epochzero.run.records.model import HANG_EVENT, HANG_OVER_EVENT, JobEvent, Record
@@ -49,6 +49,8 @@ HANG_FILE = "hang.txt"
 
 _BUSY_CORES = 0.05
 """Threads of Gloo, NCCL and of rendezvous that keep a connection alive use 0.002 of a core."""
+_TICK_S = 0.01
+"""The time that a thread of a busy machine is scheduled for."""
 _BUSY_BYTES = 1 << 16
 _BUSY_GPU = 1.0
 """Percent; a GPU that waits for another one in a collective is busy, too."""
@@ -77,11 +79,13 @@ class _Use:
     Attributes:
         cpu_seconds, transferred_bytes: of all.
         switches: of each process's main thread.
+        main: seconds that the rank's main thread used a processor, and waited for one.
     """
 
     cpu_seconds: float
     transferred_bytes: int
     switches: Mapping[int, int]
+    main: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +231,7 @@ class HangWatcher(Watcher):
             owners = {pid: (number, [pid, *below(pid, parents)]) for pid, number in first}
         before = {rank.pid: rank for rank in (self._blocked.ranks if self._blocked else ())}
         woken = {main: _threads_woke(before.get(main)) for main in owners}
-        uses = {main: _use([known[pid] for pid in own]) for main, (_, own) in owners.items()}
+        uses = {main: _use(main, [known[pid] for pid in own]) for main, (_, own) in owners.items()}
         read = {
             pid: self._stacks.read(pid)
             for main, (_, own) in owners.items()
@@ -245,7 +249,7 @@ class HangWatcher(Watcher):
                 {pid: read[pid] for pid in _children(main, own) if pid in read},
                 _waits([main, *_children(main, own)], read, list(known)),
                 uses[main],
-                _use([known[pid] for pid in own]),
+                _use(main, [known[pid] for pid in own]),
                 read[main].sleeps or sleeps(main),
                 woken[main],
                 {thread: switches_of(thread) for thread in read[main].threads},
@@ -371,7 +375,12 @@ def _state(before: _Rank, after: _Rank, seconds: float) -> _State:
     # To wake up while a collective is pending is to poll for it.
     polls = after.dump is not None and after.dump.pending is not None
     wakes = not polls and any(not after.waits_for_others(pid) for pid in woken)
-    computes = (new.cpu_seconds - old.cpu_seconds) / seconds >= _BUSY_CORES
+    # On a busy machine a thread that computes may get little of a processor, but it does not wait for anything else.
+    computed, waited = (now - then for now, then in zip(new.main, old.main, strict=True))
+    cores = max(
+        (new.cpu_seconds - old.cpu_seconds) / seconds, computed / max(seconds - waited, _TICK_S)
+    )
+    computes = cores >= _BUSY_CORES
     if (after.woken and not polls) or (wakes and computes):
         return "moves"
     return "wakes" if wakes else "computes" if computes else "blocked"
@@ -384,11 +393,12 @@ def _threads_woke(before: _Rank | None) -> bool:
     return any(0 < count < switches_of(thread) for thread, count in before.threads.items())
 
 
-def _use(own: Sequence[ProcessStatus]) -> _Use:
+def _use(main: int, own: Sequence[ProcessStatus]) -> _Use:
     return _Use(
         cpu_seconds=sum(process.cpu_seconds for process in own),
         transferred_bytes=sum(process.transferred_bytes for process in own),
         switches={process.pid: switches_of(process.pid) for process in own},
+        main=scheduled(main),
     )
 
 

@@ -21,6 +21,7 @@ from epochzero.injected.companions import Companion
 from epochzero.run.observers.child.steps import FOLDER_VARIABLE, LAYOUT
 from epochzero.run.observers.gpus import Gpus
 from epochzero.run.observers.stacks import StackReader
+from epochzero.run.observers.usage import scheduled
 from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.records.model import SLOW_RANK_EVENT, SLOW_RANKS_EVENT, JobEvent, Record
 
@@ -345,19 +346,11 @@ def read_steps(folder: Path) -> dict[int, RankSteps]:
                         total,
                         own,
                         part,
-                        *_scheduled(pid),
+                        *scheduled(pid),
                     )
                     if last >= found.get(rank, (0.0, known))[0]:
                         found[rank] = last, known
     return {rank: known for rank, (_, known) in found.items()}
-
-
-def _scheduled(pid: int) -> tuple[float, float]:
-    """Seconds that a main thread used a processor, and waited for one. Source: proc(5), schedstat."""
-    with suppress(OSError, ValueError):
-        computed, waited, _ = map(int, Path(f"/proc/{pid}/schedstat").read_text().split())
-        return computed / 1e9, waited / 1e9
-    return 0.0, 0.0
 
 
 def _ms(seconds: float) -> str:

@@ -54,6 +54,9 @@ _WAITING = frozenset(
 )  # fmt: skip
 _EVENT_LOOP = "base_events"
 """Of asyncio, which wakes up for the program's own timers: one that waits for nothing else does not wake up."""
+_FUTURES = "_base"
+"""The module in which concurrent.futures waits for results."""
+_JOINS = frozenset(("join", "result", "shutdown"))
 _THREAD_WAITS = frozenset(("threading", "queue", "_base", "thread"))
 _COLLECTIVES = re.compile(r"/torch/distributed/(?!elastic/)")
 """Without the launcher, which only waits for its workers."""
@@ -71,12 +74,14 @@ class Stack:
         variables: local variables of each frame and their values; none where only py-spy could read them.
         threads: the kernel's numbers of its other threads that run code of the user or work of a pool; none
             without py-spy.
+        helpers: stacks of these threads.
     """
 
     frames: tuple[Frame, ...]
     text: str
     variables: tuple[Mapping[str, str], ...] = ()
     threads: tuple[int, ...] = ()
+    helpers: tuple[Stack, ...] = ()
 
     @property
     def counters(self) -> Mapping[tuple[str, str], int]:
@@ -163,6 +168,12 @@ class Stack:
         )
 
     @property
+    def joins(self) -> bool:
+        """Whether it waits for the end of a thread, or for the result of one."""
+        below = self.frames[len(self.user_frames) :]
+        return self.waits_for_threads and any(_name(frame) in _JOINS for frame in below)
+
+    @property
     def waits_for_others(self) -> bool:
         """Whether it is in a call that waits for another rank, process or thread."""
         if self.collective:
@@ -204,8 +215,13 @@ class StackReader:
             for frame in reversed(first["frames"])
         )
         text = "\n\n".join(map(_text, [first, *others]))[:_MOST]
-        numbers = (thread.get("os_thread_id") for thread in others if _runs_user_code(thread))
-        return Stack(frames, text, values, tuple(n for n in numbers if n is not None))
+        working = [thread for thread in others if _runs_user_code(thread)]
+        if any(PurePath(frame.file).stem == _FUTURES for frame in frames):
+            # Results come from pools, and not from a thread that sends signs of life.
+            working = [thread for thread in working if _is_of_pool(thread)] or working
+        numbers = (thread.get("os_thread_id") for thread in working)
+        helpers = tuple(Stack(_frames(thread), _text(thread)) for thread in working)
+        return Stack(frames, text, values, tuple(n for n in numbers if n is not None), helpers)
 
     def native(self, pid: int) -> str:
         """Its threads with the frames of C and C++, which takes seconds; empty where it cannot be read."""
@@ -316,9 +332,13 @@ def _main_first(threads: Sequence[dict[str, Any]], pid: int) -> Sequence[dict[st
 def _runs_user_code(thread: Mapping[str, Any]) -> bool:
     from epochzero.logs.user_code import is_user_frame
 
+    return _is_of_pool(thread) or any(map(is_user_frame, _frames(thread)))
+
+
+def _is_of_pool(thread: Mapping[str, Any]) -> bool:
+    """Whether it carries out work of a pool of threads."""
     return any(
-        is_user_frame(frame)
-        or (frame.file.endswith("concurrent/futures/thread.py") and _name(frame) == "run")
+        frame.file.endswith("concurrent/futures/thread.py") and _name(frame) == "run"
         for frame in _frames(thread)
     )
 

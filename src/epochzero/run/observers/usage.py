@@ -55,6 +55,14 @@ def switches_of(pid: int) -> int:
     return 0
 
 
+def scheduled(pid: int) -> tuple[float, float]:
+    """Seconds that a main thread used a processor, and waited for one. Source: proc(5), schedstat."""
+    with suppress(OSError, ValueError):
+        computed, waited, _ = map(int, Path(f"/proc/{pid}/schedstat").read_text().split())
+        return computed / 1e9, waited / 1e9
+    return 0.0, 0.0
+
+
 def is_python(pid: int) -> bool:
     """Whether a process is a Python."""
     with suppress(OSError):
