@@ -93,8 +93,9 @@ def parse_target(text: str, name: str = "<target>", *, folder: Path | None = Non
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{name}: not TOML: {error}") from error
     reading = _Reading(name)
-    if data.pop("format", None) != FORMAT:
-        reading.wrong("format", f"this version reads `format = {FORMAT}`")
+    if (version := data.pop("format", None)) != FORMAT:
+        found = "missing; add" if version is None else f"is {version!r}; this version reads"
+        reading.wrong("format", f"{found} `format = {FORMAT}`")
     packages = data.pop("packages", None)
     packed_api = data.pop("api_packed", None)
     reading.keys("", data, _KEYS)
