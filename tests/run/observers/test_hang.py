@@ -472,12 +472,23 @@ def test_the_thread_that_a_rank_waits_for_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("others", "seconds", "moves"),
-    [("waits", 0.0, False), ("waits", 2.0, True), ("blocks", 0.0, True), ("none", 0.0, True)],
-    ids=["all wait for it", "it computes", "another one blocks elsewhere", "a job without ranks"],
+    ("others", "seconds", "gpus", "moves"),
+    [
+        pytest.param("waits", 0.0, 0, False, id="all wait for it"),
+        pytest.param("waits", 0.0, 2, False, id="all wait for it on their GPUs"),
+        pytest.param("waits", 0.0, 3, True, id="its GPU computes"),
+        pytest.param("waits", 2.0, 0, True, id="it computes"),
+        pytest.param("blocks", 0.0, 0, True, id="another one blocks elsewhere"),
+        pytest.param("none", 0.0, 0, True, id="a job without ranks"),
+    ],
 )
 def test_a_rank_that_polls_does_not_move_if_all_others_wait_for_it(
-    tmp_path: Path, others: str, seconds: float, moves: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    others: str,
+    seconds: float,
+    gpus: int,
+    moves: bool,
 ) -> None:
     polling = Stack((Frame("/job/train.py", 2, "main", "time.sleep(1)"),), "")
 
@@ -500,6 +511,7 @@ def test_a_rank_that_polls_does_not_move_if_all_others_wait_for_it(
     watcher.started(os.getpid(), tmp_path, Clock())
     blocked = hang._Blocked(0.0, 0.0, [before for before, _ in ranks])
     processes = Tree(os.getpid()).read()
+    monkeypatch.setattr(watcher, "_busy_gpus", lambda: gpus)
     assert watcher._moves(blocked, processes, [after for _, after in ranks], 10.0) is moves
     assert blocked.polls is not moves
 

@@ -280,8 +280,10 @@ class HangWatcher(Watcher):
         others = [rank for rank in ranks if rank.pid not in awake]
         if "moves" in states.values() or (awake and not _all_wait(others, states)):
             return True
+        gpus = self._busy_gpus()
+        if awake and gpus > len(others):
+            return True  # It waits for its own GPU, which computes.
         blocked.polls = blocked.polls or bool(awake)
-        gpus = self._gpus_are_busy()
         if not gpus:
             return "computes" in states.values()
         # On a GPU a rank that waits in a collective computes all the same. Only its recorder, or a rank that waits
@@ -292,10 +294,10 @@ class HangWatcher(Watcher):
         outliers = [rank for rank in ranks if states[rank.pid] in still and not rank.collective]
         return not outliers or len(ranks) == len(outliers)
 
-    def _gpus_are_busy(self) -> bool:
+    def _busy_gpus(self) -> int:
         if self._gpus is None:
             self._gpus = Gpus(self._environment)
-        return any(gpu.utilization >= _BUSY_GPU for gpu in self._gpus.read())
+        return sum(gpu.utilization >= _BUSY_GPU for gpu in self._gpus.read())
 
     def _size_of_progress(self) -> tuple[int, int]:
         """Bytes of the job's own reports, and steps that its ranks have made."""
