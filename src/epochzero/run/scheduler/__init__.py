@@ -48,9 +48,8 @@ def memory_of_tasks(variables: Mapping[str, str]) -> int:
     """
     if not variables.get("SLURM_JOB_ID"):
         return 0
-    from epochzero.run.scheduler.slurm import memory_of_tasks as of_slurm
-
-    return of_slurm(variables)
+    resident: int = import_module(_SCHEDULERS["SLURM_JOB_ID"]).memory_of_tasks(variables)
+    return resident
 
 
 def allocation_of(variables: Mapping[str, str]) -> Allocation | None:
