@@ -162,3 +162,14 @@ def test_an_sqlite_file_is_its_owners_alone(tmp_path: Path, before: int | None) 
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     database.close()
     assert modes == dict.fromkeys(("store.db", "store.db-wal", "store.db-shm"), 0o600)
+
+
+def test_reads_share_a_session_only_within_shared_read(tmp_path: Path) -> None:
+    database = open_database(tmp_path / "store.db")
+    with database.shared_read(), database.read() as first, database.read() as second:
+        assert first is second
+    with pytest.raises(StoreError), database.shared_read(), database.read() as session:
+        session.execute(text("SELECT nothing"))
+    with database.read() as first, database.read() as second:
+        assert first is not second
+    database.close()

@@ -15,9 +15,12 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
+    CompoundSelect,
     Integer,
     Select,
     Subquery,
+    Text,
+    bindparam,
     cast,
     delete,
     func,
@@ -257,16 +260,29 @@ def _parts(
     yield _Span(0, float(last * DAY_S), period.until)
 
 
-def _fresh(session: Session, team: str, begin: float, end: float) -> frozenset[tuple[int, int]]:
-    """The valid sums among some days: number of days and first day of each."""
-    low, high = math.floor(begin), math.ceil(min(end, END / DAY_S))
+def _sums() -> CompoundSelect[int, int]:
+    """Number of days and first day of each sum that starts in a range of days, and 0 with each changed day."""
+    team, low, high = (
+        bindparam("team", type_=Text),
+        bindparam("low", type_=Integer),
+        bindparam("high", type_=Integer),
+    )
     counted = select(Counted.days, Counted.day).where(
         Counted.team == team, Counted.day >= low, Counted.day < high
     )
     changed = select(literal(0), StaleDay.day).where(
         StaleDay.team == team, StaleDay.day >= low, StaleDay.day < high
     )
-    rows = session.execute(union_all(counted, changed)).all()
+    return union_all(counted, changed)
+
+
+_SUMS = _sums()
+
+
+def _fresh(session: Session, team: str, begin: float, end: float) -> frozenset[tuple[int, int]]:
+    """The valid sums among some days: number of days and first day of each."""
+    low, high = math.floor(begin), math.ceil(min(end, END / DAY_S))
+    rows = session.execute(_SUMS, {"team": team, "low": low, "high": high}).all()
     stale = [day for days, day in rows if not days]
     return frozenset(
         (days, first)

@@ -67,6 +67,7 @@ class Database:
     def __init__(self, engine: Engine, name: str) -> None:
         self._engine = engine
         self.name = name
+        self._reading = threading.local()
 
     @property
     def is_postgresql(self) -> bool:
@@ -74,13 +75,31 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """A read-only session.
+        """A read-only session; within `shared_read` of this thread, that one.
 
         Raises:
             StoreError: the database does not respond.
         """
+        if (outer := getattr(self._reading, "session", None)) is not None:
+            with self._errors():
+                yield outer
+            return
         with self._errors(), self._engine.connect() as connection, Session(connection) as session:
             yield session
+
+    @contextmanager
+    def shared_read(self) -> Iterator[None]:
+        """One session for all reads of this thread until the end: fewer transactions, one state of the data.
+
+        Raises:
+            StoreError: the database does not respond.
+        """
+        with self.read() as session:
+            self._reading.session = session
+            try:
+                yield
+            finally:
+                self._reading.session = None
 
     @contextmanager
     def write(self) -> Iterator[Session]:

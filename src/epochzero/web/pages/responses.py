@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, wraps
 from itertools import chain
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
@@ -24,7 +24,7 @@ from markupsafe import Markup
 from epochzero import taxonomy
 from epochzero.errors import InputError
 from epochzero.number_formats import counted, duration, shorten, size
-from epochzero.store.database import StoreError
+from epochzero.store.database import Database, StoreError
 from epochzero.store.teams import Viewer
 from epochzero.web.pages import escaped_text
 from epochzero.web.pages.charts import sparkline
@@ -108,7 +108,10 @@ def pages_router() -> APIRouter:
 
 
 class _PageRoute(APIRoute):
-    """Converts an invalid URL to an error page with a way to continue."""
+    """Reads all data of a page in one session, and converts an invalid URL to an error page with a way to continue."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **values: Any) -> None:
+        super().__init__(path, _in_one_session(endpoint), **values)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answer = super().get_route_handler()
@@ -129,6 +132,17 @@ class _PageRoute(APIRoute):
                 return _refusal(request, error.status_code, str(error.detail))
 
         return answered
+
+
+def _in_one_session(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(endpoint)
+    def answer(**values: Any) -> Any:
+        if not isinstance(store := values.get("store"), Database):
+            return endpoint(**values)
+        with store.shared_read():
+            return endpoint(**values)
+
+    return answer
 
 
 def _refusal(request: Request, status: int, text: str) -> Response:
