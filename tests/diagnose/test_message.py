@@ -15,6 +15,8 @@ READINGS = [
     ("differs", "device", "Expected all tensors to be on the same device, but found two of them"),
     ("expected_other", "dtype", "expected scalar type Float but found Half"),
     ("out_of_range", "index", "index 5 is out of bounds for axis 0 with size 5"),
+    ("out_of_range", "", "Invalid CUDAPlace(1), must inside [0, 1)"),
+    ("differs", "number", "Number of environments must match number of minibatches"),
     ("none", "type", "'NoneType' object has no attribute 'shape'"),
     ("none", "", 'Cannot invoke "Model.fit()" because it is null'),
     ("missing", "file", "could not find the folder of images"),
