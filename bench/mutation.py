@@ -35,7 +35,12 @@ MODULES = {
         "tests/diagnose/test_deaths.py",
     ),
     "check/program": ("tests/check/program",),
-    "store/recorder": ("tests/store/test_recorder.py",),
+    "store/recorder": (
+        "tests/store/test_recorder.py",
+        "tests/store/test_outbox.py",
+        "tests/store/test_logs.py",
+        "tests/web/test_job_writer.py",
+    ),
     "run/retry": ("tests/run/retry",),
 }
 """Each, below `src/epochzero`, with its tests."""

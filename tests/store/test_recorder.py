@@ -18,11 +18,11 @@ from sqlalchemy import func, select
 
 from epochzero.errors import InputError
 from epochzero.run.records.journal import Journal
-from epochzero.run.records.model import Ended, JobProgress, Note, Output, Sample
-from epochzero.store import schema
+from epochzero.run.records.model import Ended, JobProgress, Note, Output, Record, Sample
+from epochzero.store import recorder, schema
 from epochzero.store.database import Database, open_database
 from epochzero.store.queries import JobFilter, find_jobs, job_details, read_log
-from epochzero.store.recorder import Origin, mark_lost, sweep, take_in
+from epochzero.store.recorder import THIS_MACHINE, Origin, mark_lost, sweep, take_in, take_in_all
 from tests.store.jobs import START, Runs, started, whole
 
 
@@ -253,3 +253,38 @@ def test_a_journal_cannot_bring_files_of_others_into_the_store(
     ]
     take_in(database, runs.write(records))
     assert _count(database, schema.Chunk) == 0
+
+
+def _refuse_the_end(record: Record) -> Record:
+    if isinstance(record, Ended):
+        raise InputError("no end")
+    return record
+
+
+def test_a_journal_that_is_refused_does_not_hold_up_those_with_it(
+    database: Database, runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "_RECORDS_AT_ONCE", 6)
+    journals = dict.fromkeys((runs.write(whole("job1")), runs.write(whole("job3"))), THIS_MACHINE)
+    refused = runs.write(whole("job2"))
+    found = take_in_all(database, {**journals, refused: Origin(record=_refuse_the_end)})
+    assert [found[journal] for journal in journals] == [len(whole())] * 2
+    assert isinstance(found[refused], InputError)
+    assert {job.id: job.state for job in find_jobs(database)} == {
+        "job1": "failed",
+        "job2": "running",
+        "job3": "failed",
+    }
+
+
+def test_a_sweep_reads_only_what_has_grown(
+    database: Database, runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_in(database, runs.write(whole("job1")))
+    grown = runs.write([started("job2")])
+    read = []
+    monkeypatch.setattr(
+        recorder, "read_journal", lambda journal, start: read.append(journal) or iter(())
+    )
+    sweep(database, runs.folder)
+    assert set(read) == {grown}
