@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import click
 import httpx2
 import pytest
 
@@ -25,6 +25,7 @@ from mcp.client.streamable_http import streamable_http_client  # noqa: E402
 from epochzero.agents.answers import MOST_CHARACTERS, PAGE_CHARACTERS, Answers  # noqa: E402
 from epochzero.agents.server import TOOLS, build  # noqa: E402
 from epochzero.agents.tools import Tools  # noqa: E402
+from epochzero.cli.mcp import command  # noqa: E402
 from epochzero.errors import InputError  # noqa: E402
 from epochzero.store.database import open_database  # noqa: E402
 from tests.ports import unused_port  # noqa: E402
@@ -156,8 +157,8 @@ def test_what_cannot_be_answered_says_why(
 def test_answers_name_calls_that_work(tools: Tools, project: Path) -> None:
     """A directory of logs too, whose root is in one of its files."""
     subprocess.run(["git", "init", "-q", project], check=True)
-    for command in (["add", "train.py"], ["commit", "-qm", "Training"]):
-        subprocess.run(["git", "-C", project, *GIT, *command], check=True)
+    for words in (["add", "train.py"], ["commit", "-qm", "Training"]):
+        subprocess.run(["git", "-C", project, *GIT, *words], check=True)
     (project / "ranks").mkdir()
     (project / "ranks" / "rank0.log").write_text(LOG)
     for path in ("train.log", "ranks"):
@@ -292,12 +293,8 @@ def test_over_http_with_a_token(served: str) -> None:
 
 @pytest.mark.parametrize("address", ["0.0.0.0:80", "127.0.0.1", ":1", "127.0.0.1:99999", "x:y"])
 def test_an_address_that_is_wrong_or_open_is_refused(address: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "epochzero", "mcp", "--http", address],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert re.search("--token-file|HOST:PORT", done.stderr)
+    with pytest.raises((InputError, click.UsageError), match=r"--token-file|HOST:PORT"):
+        command.main(["--http", address], standalone_mode=False)
 
 
 @pytest.mark.parametrize("name", ["module-missing", "gpu_out_of_memory"])
