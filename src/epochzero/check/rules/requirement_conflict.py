@@ -93,6 +93,9 @@ def _known(distribution: Distribution) -> Iterator[tuple[Requirement, str]]:
     if built := _BUILT_FOR.search(distribution.version):
         error = f"ImportError: {distribution.name}: undefined symbol, since torch is not {built[1]}.{built[2]}"
         yield Requirement(f"torch=={built[1]}.{built[2]}.*"), error
+    if "cxx11abiFALSE" in distribution.version:
+        # PyTorch 2.7.0, release notes: its wheels are built with CXX11_ABI=1.
+        yield Requirement("torch<2.7"), f"ImportError: {distribution.name}: undefined symbol"
 
 
 def _version(distribution: Distribution) -> Version | None:
@@ -227,6 +230,20 @@ RULE = Rule(
         [distributions]
         torch = "2.4.1"
         flash-attn = "2.7.4.post1+cu12torch2.5cxx11abiFALSE"
+        ---- caught if
+        -torch = "2.4.1"
+        -flash-attn = "2.7.4.post1+cu12torch2.5cxx11abiFALSE"
+        +torch = "2.7.1"
+        +flash-attn = "2.8.0+cu12torch2.7cxx11abiFALSE"
+        ----
+        import torch  # <-
+        ==> target.toml <==
+        [distributions]
+        torch = "2.8.0+cu128"
+        nvidia-nccl-cu12 = "2.26.2"
+        ---- ignored if
+        -nvidia-nccl-cu12 = "2.26.2"
+        +nvidia-nccl-cu12 = "2.27.3"
         ----
         from transformers import AutoModel  # <-
         ==> target.toml <==
