@@ -1030,6 +1030,20 @@ def test_a_name_of_a_library(read: Read) -> None:
     assert [(one.on, one.name) for one in program.lookups] == [(External("numpy"), "bool")]
 
 
+def test_a_default_that_is_stored_under_an_unknown_key_may_be_filled(read: Read) -> None:
+    program = read(
+        """
+        import os
+        groups = {}
+        for name in os.listdir():
+            groups.setdefault(name[:1], []).append(name)
+        if not [group for group in groups.values() if group]:
+            raise RuntimeError("no files")
+        """
+    )
+    assert not [failed for failed in program.failures if failed.at.certain]
+
+
 def test_keys_of_a_dictionary_that_are_not_known_are_entries_of_their_own(read: Read) -> None:
     program = read(
         """\

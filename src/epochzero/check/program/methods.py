@@ -137,7 +137,12 @@ def _got(journal: HeapJournal, box: Box, name: str, given: Sequence[V]) -> V:
             return found
     known = content.complete and all(isinstance(key, Constant) for key in content.keys)
     if not isinstance(key, Constant) or not known:
-        return Anything("an item that may be there")
+        item = Anything("an item that may be there")
+        if name == "setdefault":
+            store_item(journal, box, key, item)
+        elif name == "pop":
+            _put(journal, box, Content((), (), False))
+        return item
     if name == "setdefault":
         store_item(journal, box, key, default)
     return default

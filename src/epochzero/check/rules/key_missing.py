@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 from epochzero.check.program.events import Looked
+from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant, Items
-from epochzero.check.rule import Claims, JobView, Rule, SourceLocation, claim_at, guarded
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Module,
+    Rule,
+    SourceLocation,
+    claim_at,
+    guarded,
+)
 
 
 def _check(view: JobView) -> Claims:
@@ -14,6 +25,8 @@ def _check(view: JobView) -> Claims:
     reported: set[SourceLocation] = set()
     for event in view.program.lookups:
         if not _is_missing(event) or event.at.place in reported or guarded(event.at, KeyError):
+            continue
+        if _is_stored_by_callback(event, view.modules):
             continue
         reported.add(event.at.place)
         assert isinstance(event.on, Items)
@@ -43,6 +56,25 @@ def _is_missing(event: Looked) -> bool:
     )
 
 
+def _is_stored_by_callback(event: Looked, modules: Iterable[Module]) -> bool:
+    """Whether a function within a function stores the key: a library may have called it, as ``forward`` of a local layer."""
+    for module in modules:
+        if module.path != event.at.place.path or module.tree is None:
+            continue
+        code = code_of(module)
+        for item in code.of(ast.Subscript):
+            function = code.function(item)
+            if (
+                isinstance(item.ctx, ast.Store)
+                and isinstance(item.slice, ast.Constant)
+                and item.slice.value == event.name
+                and function is not None
+                and code.function(function) is not None
+            ):
+                return True
+    return False
+
+
 RULE = Rule(
     title="The job reads a key that a dictionary or configuration does not have",
     category="key_not_found",
@@ -63,6 +95,23 @@ RULE = Rule(
 
 
         test(options)
+        ----
+        from torch import nn
+
+
+        def first_inputs(model):
+            seen = {'count': 0}
+
+            class Catcher(nn.Module):
+                def forward(self, x, **others):
+                    seen['mask'] = others['mask']
+
+            model.layers[0] = Catcher()
+            model()
+            return seen['mask']
+
+
+        first_inputs(nn.Module())
         ----
         import json
 
