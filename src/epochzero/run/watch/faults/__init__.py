@@ -6,9 +6,12 @@ history at any moment of a training, and finds nothing where the history does no
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
+from importlib.resources import files
 from pkgutil import iter_modules
 from types import MappingProxyType
 
@@ -24,11 +27,18 @@ Find = Callable[[TrainingHistory], Iterable[TrainingFinding]]
 
 
 @cache
+def _causes() -> Mapping[str, tuple[str, ...]]:
+    """The symptoms that each fault brings about."""
+    text = files(__name__).joinpath("causes.toml").read_text(encoding="utf-8")
+    return {word: tuple(symptoms) for word, symptoms in tomllib.loads(text).items()}
+
+
+@cache
 def catalogue() -> Mapping[str, Find]:
     """What looks for each fault and symptom, by its word."""
     modules = (one.name for one in iter_modules(__path__) if not one.name.startswith("_"))
     finds: dict[str, Find] = {name: import_module(f"{__name__}.{name}").find for name in modules}
-    for word in {row.word for row in (*RELATIONS, *SYMPTOMS)}:
+    for word in {*finds, *(row.word for row in (*RELATIONS, *SYMPTOMS))}:
         rows = [row for row in (*RELATIONS, *SYMPTOMS) if row.word == word]
         finds[word] = partial(_find, rows, finds.get(word))
     return MappingProxyType(dict(sorted(finds.items())))
@@ -39,4 +49,5 @@ def _find(
 ) -> Iterator[TrainingFinding]:
     """What the rows find; if they find nothing, what the module of the same fault does."""
     found = [finding for row in rows for finding in row.find(history)]
-    yield from found or (find(history) if find else ())
+    for one in found or (find(history) if find else ()):
+        yield replace(one, causes=_causes().get(one.word, ()))

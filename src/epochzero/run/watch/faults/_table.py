@@ -40,7 +40,6 @@ class Row:
         confidence: of the finding.
         fix: what to do.
         series: curve of the page that shows it.
-        causes: words of the symptoms that it explains.
     """
 
     word: str
@@ -48,7 +47,6 @@ class Row:
     confidence: float
     fix: str = ""
     series: str = ""
-    causes: tuple[str, ...] = ()
 
     def find(self, history: TrainingHistory) -> Iterator[TrainingFinding]:
         """The finding, if there is one."""
@@ -64,5 +62,4 @@ class Row:
                 fix=self.fix,
                 evidence=sign.evidence,
                 series=self.series,
-                causes=self.causes,
             )

@@ -55,7 +55,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         place=call_place(layer),
         confidence=0.78 if all_linear else 0.62 if _are_siblings(source, path) else 0.4,
         fix=f"Put a ReLU between {source} and {path}.",
-        causes=("underfitting", "loss_plateau", "slow_learning", "overfitting"),
     )
 
 

@@ -38,7 +38,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
 "trained.",
             layer=flat.partition(":")[0], place=activation_place(layer, flat), confidence=0.88,
             fix="Use an activation with a nonzero gradient: ReLU, GELU, or a soft threshold.",
-            causes=("zero_gradient", "weights_unchanged", "loss_plateau", "underfitting"),
         )  # fmt: skip
         return
     used = feeding(history)
@@ -90,9 +89,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         place=activation_place(layer, path), confidence=certain,
         fix="Use ReLU or GELU between layers.",
         evidence={"saturated": full[worst]},
-        causes=("vanishing_gradient", "saturated_units", "slow_learning", "loss_not_falling",
-                "loss_plateau", "updates_too_small", "weights_unchanged", "constant_output",
-                "underfitting", "zero_gradient"),
     )  # fmt: skip
 
 

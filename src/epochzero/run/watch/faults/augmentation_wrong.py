@@ -41,8 +41,4 @@ f"{percent(agreement)} of cases; by chance it would in {percent(chance)}.",
         confidence=0.8,
         fix="Inspect a dozen augmented examples: a person must still recognize their class.",
         evidence={"agreement": agreement, "chance": chance},
-        causes=(
-            "loss_not_falling", "loss_plateau", "underfitting", "slow_learning",
-            "validation_diverging", "overfitting",
-        ),
     )  # fmt: skip

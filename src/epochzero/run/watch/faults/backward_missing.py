@@ -24,7 +24,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         place=step_place(history),
         confidence=0.95,
         fix="Call loss.backward() before optimizer.step().",
-        causes=("weights_unchanged", "loss_not_falling", "zero_gradient", "underfitting"),
     )
 
 

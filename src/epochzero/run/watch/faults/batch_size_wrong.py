@@ -51,7 +51,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
 f"{percent(found.roughness)} from one step to the next.",
             place=place, confidence=0.66, fix="Use batches of 32.",
             evidence={"batch": float(size)}, series="loss",
-            causes=("loss_oscillating", "loss_plateau", "underfitting", "loss_not_falling"),
         )  # fmt: skip
     elif not history.loaders and size >= _MANY and history.count <= _FEW and found.slope > 0.03:
         yield TrainingFinding(
@@ -60,7 +59,6 @@ f"{percent(found.roughness)} from one step to the next.",
 "decreasing."),
             place=place, confidence=0.56, fix="Use batches of 32.",
             evidence={"batch": float(size)}, series="loss",
-            causes=("slow_learning", "underfitting", "loss_plateau"),
         )  # fmt: skip
     elif (
         examples
@@ -75,7 +73,6 @@ f"{percent(found.roughness)} from one step to the next.",
 "and the loss is still decreasing.",
             place=place, confidence=0.75, fix=f"Use batches of {max(16, min(64, examples // 30))}.",
             evidence={"batch": float(size), "examples": float(examples)}, series="loss",
-            causes=("slow_learning", "underfitting", "loss_plateau"),
         )  # fmt: skip
 
 

@@ -46,9 +46,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             confidence=0.91 if abs(mean) > 3 else 0.78,
             fix="Initialize biases to zero.",
             evidence={"mean": mean},
-            causes=("dead_units", "loss_plateau", "loss_not_falling", "slow_learning",
-                    "saturated_units", "constant_output", "zero_gradient", "underfitting",
-                    "weights_unchanged", "vanishing_gradient"),
         )  # fmt: skip
         return
 

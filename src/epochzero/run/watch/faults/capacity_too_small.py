@@ -52,7 +52,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         confidence=0.68,
         fix=f"Use at least {max(16, 4 * out)} units.",
         evidence={"units": float(width)},
-        causes=("underfitting", "loss_plateau", "slow_learning", "dead_units"),
     )
 
 

@@ -46,5 +46,4 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         fix="Weight the classes in the loss (weight=, pos_weight=), sample rare ones more often "
         "(WeightedRandomSampler), and evaluate with balanced accuracy or F1.",
         evidence={f"share of class {label}": share for label, share in list(shares.items())[:8]},
-        causes=("loss_plateau", "constant_output", "underfitting", "overfitting"),
     )

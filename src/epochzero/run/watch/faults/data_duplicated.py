@@ -83,5 +83,4 @@ def _finding(
         confidence=confidence,
         fix="Check how the data set is built: a constant index, a repeated list, or sampling with replacement.",
         evidence=dict(evidence),
-        causes=("overfitting", "loss_vanishing", "validation_diverging"),
     )

@@ -49,7 +49,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         confidence=0.8,
         fix="Split by an ID of the examples before any sampling or copying, and test that the splits are disjoint.",
         evidence={"share": common, "examples": float(len(distinct))},
-        causes=(),
     )
 
 

@@ -36,5 +36,4 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         fix="Collect or augment examples, start from a pretrained model, or use a much smaller one with dropout "
         "and weight decay.",
         evidence={"examples": float(count), "parameters": float(parameters)},
-        causes=("overfitting", "loss_vanishing", "validation_diverging"),
     )

@@ -51,6 +51,4 @@ def _finding(layer: ModelLayer, text: str, confidence: float) -> TrainingFinding
         "dropout_wrong", 0, text, layer=layer.path, place=setting_place(layer.place, "p", 0, layer.kind), confidence=confidence,
         fix="Use a rate of 0.1 to 0.5, between hidden layers.",
         evidence={"rate": float(layer.settings.get("p") or 0)},
-        causes=("underfitting", "slow_learning", "loss_plateau", "loss_oscillating",
-                "loss_not_falling", "validation_diverging"),
     )  # fmt: skip

@@ -48,7 +48,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         fix="Train at least three times as long, until the evaluation loss stops decreasing.",
         evidence={"progress of the last fifth": found.slope, "loss": found.end},
         series="loss",
-        causes=("underfitting", "slow_learning"),
     )
 
 

@@ -27,5 +27,4 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         fix=f"Stop at about iteration {gap.since}, or use the best checkpoint.",
         evidence={"best at": float(gap.since)},
         series="loss",
-        causes=("overfitting", "validation_diverging", "loss_vanishing"),
     )

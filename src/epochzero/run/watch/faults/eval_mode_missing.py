@@ -33,7 +33,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         place=evaluation_place(forgotten[0].place),
         confidence=0.82,
         fix="Call model.eval() before each evaluation, and model.train() after it.",
-        causes=("validation_diverging", "overfitting"),
     )
 
 

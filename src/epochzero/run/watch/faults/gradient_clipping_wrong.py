@@ -79,8 +79,4 @@ def _finding(
         fix=fix,
         evidence=dict(evidence),
         series="gradient",
-        causes=(
-            "slow_learning", "loss_not_falling", "updates_too_small", "weights_unchanged",
-            "loss_plateau", "underfitting",
-        ),
     )  # fmt: skip

@@ -29,7 +29,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
                     fix="Find the source of NaN in data loading: a division, a logarithm or a missing value. Drop or fill "
                     "these examples.",
                     evidence={"not finite": tensor["nonfinite"]},
-                    causes=("loss_not_a_number", "activation_not_finite", "loss_not_falling"),
                 )
                 return
     looked = [one.inputs[0] for one in history.iterations if one.inputs]
@@ -44,7 +43,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             confidence=0.95,
             fix="Check the preprocessing of the data.",
             evidence={"value": looked[0]["min"]},
-            causes=("loss_not_falling", "constant_output", "underfitting", "zero_gradient"),
         )
     elif all(one.get("constant_columns", 0) > _MOST for one in looked) and _learns_nothing(history):
         share = looked[0]["constant_columns"]
@@ -56,7 +54,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             confidence=0.78,
             fix="Check the preprocessing of the data.",
             evidence={"constant columns": share},
-            causes=("loss_not_falling", "underfitting", "loss_plateau", "constant_output"),
         )
     elif all(one.get("constant_columns", 0) > _MOST for one in looked) and not does_well(history):
         share = looked[0]["constant_columns"]
@@ -68,7 +65,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             confidence=0.6 if all(one["zeros"] > 0.9 for one in looked) else 0.45,
             fix="Check the preprocessing of the data.",
             evidence={"constant columns": share},
-            causes=("loss_not_falling", "underfitting", "loss_plateau"),
         )
 
 

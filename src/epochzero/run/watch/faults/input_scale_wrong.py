@@ -53,11 +53,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         fix="Subtract the training data's mean from each column or channel and divide by the standard deviation; "
 "use the same values for training and evaluation.",
         evidence={"mean": first["mean"], "spread": spread},
-        causes=(
-            "loss_not_falling", "loss_oscillating", "loss_rising", "exploding_gradient",
-            "loss_not_a_number", "dead_units", "saturated_units", "underfitting", "slow_learning",
-            "updates_too_small", "vanishing_gradient", "loss_plateau",
-        ),
     )  # fmt: skip
 
 

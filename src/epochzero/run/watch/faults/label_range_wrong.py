@@ -105,8 +105,4 @@ def _finding(history: TrainingHistory, text: str, confidence: float, fix: str) -
         place=label_place(history),
         confidence=confidence,
         fix=fix,
-        causes=(
-            "loss_not_falling", "slow_learning", "underfitting", "loss_plateau", "loss_rising",
-            "exploding_gradient", "loss_oscillating", "loss_not_a_number", "updates_too_large",
-        ),
     )  # fmt: skip

@@ -27,8 +27,6 @@ _MORE = 0.08
 _LEAST = 0.01
 _EARLY = 200
 _RARE_ARE_OTHERS = 0.85
-_CAUSES = ("loss_not_falling", "loss_plateau", "overfitting", "underfitting", "slow_learning",
-           "validation_diverging", "constant_output")  # fmt: skip
 
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
@@ -69,7 +67,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             "shuffled or truncated."
         ),
         evidence={"agreement": agreement, "chance": chance},
-        causes=_CAUSES,
     )
 
 
@@ -90,7 +87,6 @@ def _by_exclusion(history: TrainingHistory) -> Iterable[TrainingFinding]:
                 "sorted or truncated."
             ),
             series="loss",
-            causes=_CAUSES,
         )
 
 
@@ -119,7 +115,6 @@ def _contradictions(history: TrainingHistory) -> Iterable[TrainingFinding]:
             confidence=0.92,
             fix="Inputs and labels are shuffled separately: shuffle both with the same permutation.",
             evidence={"again": float(again), "different": float(different)},
-            causes=("loss_not_falling", "loss_plateau", "underfitting", "constant_output"),
         )
 
 
@@ -144,6 +139,4 @@ f"chance; in evaluation data, {percent(other)}. Many training labels are wrong."
             confidence=0.78,
             fix="Print inputs with their labels, and compare the labels of both splits.",
             evidence={"training": gain, "evaluations": other},
-            causes=("loss_not_falling", "loss_plateau", "overfitting", "underfitting", "slow_learning",
-                    "validation_diverging"),
         )  # fmt: skip

@@ -17,11 +17,6 @@ _OF_PROBABILITIES = (
 )  # fmt: skip
 _ROUNDED = 5e-3
 """How far probabilities in bfloat16 add up to something else than 1: each is off by 1/256 of itself at most."""
-_CAUSES = (
-    "loss_not_falling", "loss_plateau", "slow_learning", "underfitting", "saturated_units",
-    "dead_units", "constant_output", "vanishing_gradient", "zero_gradient", "weights_unchanged",
-    "loss_not_a_number", "loss_rising", "exploding_gradient", "activation_not_finite",
-)  # fmt: skip
 
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
@@ -138,5 +133,5 @@ def _finding(
         layer = history.layer(path)
     return TrainingFinding(
         "last_activation_wrong", 0, text, layer=path.partition(":")[0],
-        place=place, confidence=confidence, fix=fix, causes=_CAUSES,
+        place=place, confidence=confidence, fix=fix,
     )  # fmt: skip

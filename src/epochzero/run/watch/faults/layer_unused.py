@@ -45,7 +45,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             place=omission_place(layer),
             confidence=0.9 if ignores_an_argument(layer) else 0.56 if does_well(history) else 0.8,
             fix="Call it in forward, or remove it.",
-            causes=("zero_gradient", "underfitting", "loss_plateau"),
         )
         return
 
@@ -76,7 +75,6 @@ def _gone_around(history: TrainingHistory) -> Iterable[TrainingFinding]:
         confidence=0.56 if does_well(history) else 0.88,
         fix="Pass its output to the next layer, or remove it.",
         evidence={"layers": float(len(left))},
-        causes=("zero_gradient", "underfitting", "loss_plateau", "weights_unchanged"),
     )
 
 

@@ -55,12 +55,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         fix=f"Try {_better(record, rate, largest):.1g}, with a warm-up over the first few hundred steps.",
         evidence={"learning rate": rate, "ratio of update to weight": largest},
         series="loss",
-        causes=(
-            "loss_rising", "loss_oscillating", "loss_not_a_number", "loss_not_falling",
-            "loss_plateau", "updates_too_large", "exploding_gradient", "dead_units",
-            "saturated_units", "constant_output", "activation_not_finite", "zero_gradient",
-            "underfitting", "vanishing_gradient",
-        ),
     )  # fmt: skip
 
 

@@ -70,6 +70,4 @@ f"{percent(far)} of its size; the loss decreased by {percent(max(0.0, found.fall
         fix=f"Try {rate * min(1000.0, 3 / max(far, 1e-9)) or 1e-3:.1g}.",
         evidence={"learning rate": rate, "ratio of total change to weight": far},
         series="loss",
-        causes=("slow_learning", "loss_not_falling", "updates_too_small", "weights_unchanged",
-                "underfitting", "loss_plateau", "constant_output"),
     )  # fmt: skip

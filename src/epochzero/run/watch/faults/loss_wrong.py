@@ -20,12 +20,6 @@ from epochzero.run.watch.history import Iteration, Record, TrainingHistory
 from epochzero.run.watch.lines import loss_place, own_loss_place, place_of
 from epochzero.run.watch.model import SourceLine, TrainingFinding
 
-_CAUSES = (
-    "loss_not_falling", "loss_plateau", "slow_learning", "underfitting", "loss_vanishing",
-    "loss_rising", "constant_output", "zero_gradient", "exploding_gradient", "weights_unchanged",
-    "loss_oscillating", "updates_too_large", "loss_not_a_number", "validation_diverging",
-)  # fmt: skip
-
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """The arguments of the loss compared with what it expects."""
@@ -141,5 +135,10 @@ def _sums(history: TrainingHistory) -> bool:
 
 def _finding(text: str, confidence: float, place: SourceLine | None, fix: str) -> TrainingFinding:
     return TrainingFinding(
-        "loss_wrong", 0, text, place=place, confidence=confidence, fix=fix, causes=_CAUSES
+        "loss_wrong",
+        0,
+        text,
+        place=place,
+        confidence=confidence,
+        fix=fix,
     )

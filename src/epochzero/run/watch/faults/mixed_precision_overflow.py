@@ -36,7 +36,5 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
                 place=precision_place(history),
                 confidence=0.8,
                 fix="Use bfloat16, or torch.amp.GradScaler, and keep losses and sums in float32.",
-                causes=("loss_not_a_number", "activation_not_finite", "zero_gradient",
-                        "vanishing_gradient", "loss_not_falling", "weights_unchanged"),
             )  # fmt: skip
             return

@@ -50,7 +50,4 @@ f"{sizes[0]:.2g} to {sizes[-2]:.2g}.",
         confidence=0.66,
         fix="Put BatchNorm or LayerNorm after each layer, or add residual connections.",
         evidence={"first spread": sizes[0], "last spread": sizes[-2]},
-        causes=("vanishing_gradient", "exploding_gradient", "slow_learning", "loss_not_falling",
-                "loss_plateau", "constant_output", "dead_units", "underfitting",
-                "updates_too_small"),
     )  # fmt: skip

@@ -80,6 +80,4 @@ def _finding(layer: ModelLayer, text: str, confidence: float) -> TrainingFinding
         "normalization_wrong", 0, f"{layer.kind} {layer.path}: {text}", layer=layer.path,
         place=layer.place, confidence=confidence,
         fix="Use batches of at least 16, or GroupNorm or LayerNorm; use a momentum of 0.1 and an epsilon of 1e-5.",
-        causes=("validation_diverging", "overfitting", "loss_oscillating", "loss_plateau",
-                "underfitting", "slow_learning"),
     )  # fmt: skip

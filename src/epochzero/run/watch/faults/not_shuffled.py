@@ -44,8 +44,6 @@ f"would in {percent(expected)}.",
         confidence=0.93,
         fix="Shuffle the training examples in each epoch: DataLoader(..., shuffle=True).",
         evidence={"changes": changes, "expected": expected},
-        causes=("loss_oscillating", "loss_rising", "loss_plateau", "underfitting", "overfitting",
-                "loss_not_falling", "validation_diverging"),
     )  # fmt: skip
 
 
@@ -80,5 +78,4 @@ def _never_seen(history: TrainingHistory) -> Iterable[TrainingFinding]:
         confidence=0.92,
         fix="Shuffle before the split, or use a stratified split.",
         evidence={"classes": float(outputs), "absent": float(len(absent))},
-        causes=("overfitting", "validation_diverging"),
     )

@@ -26,9 +26,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
                     place=setting_place(place_of(record), keyword),
                     confidence=0.88 if bad else 0.4,
                     fix=fix,
-                    causes=("slow_learning", "loss_not_falling", "loss_oscillating", "loss_rising",
-                            "underfitting", "loss_plateau", "updates_too_small",
-                            "updates_too_large", "loss_not_a_number", "exploding_gradient"),
                 )  # fmt: skip
 
 

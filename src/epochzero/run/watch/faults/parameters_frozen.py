@@ -80,8 +80,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             fix="Pass model.parameters() to the optimizer after the whole model is built; check for detach(), .data, "
 "no_grad() and requires_grad=False.",
             evidence={"parameters": float(len(found)), "of": float(len(own))},
-            causes=("weights_unchanged", "zero_gradient", "loss_plateau", "slow_learning",
-                    "underfitting", "loss_not_falling"),
         )  # fmt: skip
         return
 

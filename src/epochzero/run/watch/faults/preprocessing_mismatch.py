@@ -50,7 +50,6 @@ f"{other:.3g} and {width:.3g}.",
         fix="Preprocess both with the same function and the statistics of the training data.",
         evidence={"training mean": mean, "evaluation mean": other, "training spread": spread,
                   "evaluation spread": width},
-        causes=("overfitting", "validation_diverging"),
     )  # fmt: skip
 
 

@@ -31,5 +31,4 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         fix="Add dropout of 0.3 to 0.5 before the last layers, a weight decay of 1e-2 (AdamW), and "
         "augmentation.",
         evidence={"weight decay": float(decay), "dropout layers": float(len(dropout))},
-        causes=("overfitting", "validation_diverging", "loss_vanishing"),
     )

@@ -40,6 +40,4 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         confidence=0.88 if decay >= 1e-3 else 0.72 if penalty_place(history) else 0.45,
         fix=f"Try a weight decay of {min(1e-4, decay / 100) or 1e-4:.1g}.",
         evidence={"weight decay": decay},
-        causes=("underfitting", "loss_plateau", "loss_not_falling", "constant_output",
-                "dead_units", "vanishing_gradient", "updates_too_large"),
     )  # fmt: skip

@@ -34,8 +34,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
                 confidence=0.45 if does_well(history) else 0.9,
                 fix="Weight each class by the inverse of its frequency, and none by zero.",
                 evidence={"least": min(numbers), "most": max(numbers)},
-                causes=("loss_vanishing", "constant_output", "underfitting", "loss_not_falling",
-                        "zero_gradient", "weights_unchanged", "overfitting"),
             )  # fmt: skip
             return
     yield from _divided_by_nothing(history)
@@ -62,7 +60,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             confidence=0.84,
             fix="Check the weights and masks that the loss is multiplied by.",
             evidence={"loss": found.end, "accuracy": accuracy},
-            causes=("loss_vanishing", "underfitting", "loss_oscillating", "loss_plateau"),
         )
     elif found and found.start == found.end == 0 and (accuracy is None or accuracy < 0.9):
         yield TrainingFinding(
@@ -72,7 +69,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             place=loss_place(history, "weight", "pos_weight"),
             confidence=0.6,
             fix="Check the weights and masks that the loss is multiplied by.",
-            causes=("loss_vanishing", "zero_gradient", "weights_unchanged", "loss_not_falling"),
         )
 
 
@@ -93,6 +89,5 @@ def _divided_by_nothing(history: TrainingHistory) -> Iterable[TrainingFinding]:
                     place=place_of(record),
                     confidence=0.82,
                     fix="Check the weights and masks of the examples; skip batches whose weights sum to zero.",
-                    causes=("loss_not_a_number", "activation_not_finite", "exploding_gradient"),
                 )
                 return

@@ -30,8 +30,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     after = rates[peak:]
     gone = after[after[:, 1] < 0.01 * rates[peak, 1]]
     kind = history.schedulers[-1]["class"]
-    causes = ("loss_plateau", "slow_learning", "updates_too_small", "underfitting",
-              "loss_not_falling", "weights_unchanged")  # fmt: skip
     stays = len(gone) > 0.5 * max(1, int((after[:, 0] >= gone[0, 0]).sum())) if len(gone) else False
     # A rate that follows the loss is gone because the loss stands still.
     if stays and gone[0, 0] < _EARLY * planned and not does_well(history) and "Plateau" not in kind:
@@ -46,7 +44,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             "of the training.",
             evidence={"highest": rates[peak, 1], "lowest": float(after[:, 1].min())},
             series="rate",
-            causes=causes,
         )
     grown = rates[-1, 1] > 10 * rates[0, 1] and rates[-1, 1] >= rates[peak, 1] * 0.99
     if grown and (not found.finite or found.end > 1.5 * found.best + 1e-9):
@@ -59,6 +56,4 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             fix="Lower the factor (it is above 1) or the peak of the cycle.",
             evidence={"first": rates[0, 1], "last": rates[-1, 1]},
             series="rate",
-            causes=(*causes, "loss_rising", "loss_oscillating", "loss_not_a_number",
-                    "exploding_gradient", "updates_too_large"),
         )  # fmt: skip

@@ -30,6 +30,4 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         place=backward_place(history),
         confidence=0.95,
         fix="Call optimizer.step() after the backward pass.",
-        causes=("weights_unchanged", "loss_not_falling", "constant_output", "underfitting",
-                "exploding_gradient"),
     )  # fmt: skip

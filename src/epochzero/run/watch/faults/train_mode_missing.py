@@ -35,6 +35,4 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         place=loop_place(history),
         confidence=0.92 if trained_before else 0.85,
         fix="Call model.train() at the start of each epoch.",
-        causes=("overfitting", "validation_diverging", "slow_learning", "loss_plateau",
-                "underfitting", "loss_oscillating"),
     )  # fmt: skip

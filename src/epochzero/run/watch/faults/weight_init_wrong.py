@@ -16,12 +16,6 @@ _MANY = 64
 _FAR_APART = 10.0
 _GROWN = 3.0
 _NOTHING = 1e-6
-_CAUSES = (
-    "loss_not_falling", "loss_plateau", "exploding_gradient", "vanishing_gradient", "dead_units",
-    "saturated_units", "loss_not_a_number", "zero_gradient", "constant_output", "slow_learning",
-    "weights_unchanged", "updates_too_small", "activation_not_finite", "underfitting",
-    "updates_too_large", "loss_oscillating", "loss_rising", "overfitting",
-)  # fmt: skip
 
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
@@ -82,7 +76,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             confidence=certain,
             fix="Use the layer's default initialization or torch.nn.init.kaiming_uniform_.",
             evidence={"rms": one.values["rms"], "layers": float(len(found))},
-            causes=_CAUSES,
         )
         return
 

@@ -31,7 +31,5 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             confidence=0.97,
             fix="Call optimizer.zero_grad() before each backward pass.",
             evidence={"gradient left": first.before[number]["left"]},
-            causes=("exploding_gradient", "loss_oscillating", "loss_rising", "updates_too_large",
-                    "loss_not_falling", "loss_not_a_number", "overfitting"),
         )  # fmt: skip
         return
