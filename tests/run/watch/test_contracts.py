@@ -115,6 +115,16 @@ _STEP = "        opt.zero_grad()\n        loss.backward()\n        opt.step()\n"
             "loss_wrong",
         ),
         (
+            f"{_LOOP}        slope = torch.autograd.grad(model(x).sum(), x)[0]\n        loss = (slope - y).square().mean()\n{_STEP}",
+            f"{_LOOP}        slope = torch.autograd.grad(model(x).sum(), x, create_graph=True)[0]\n        loss = (slope - y).square().mean()\n{_STEP}",
+            "loss_wrong",
+        ),
+        (
+            "class N(nn.Module):\n    def forward(self, x, t):\n        when = self.time(t)\n        return self.out(x)",
+            "class N(nn.Module):\n    def forward(self, x, t):\n        when = self.time(t)\n        return self.out(x + when)",
+            "layer_unused",
+        ),
+        (
             "gain = torch.max(ratio * adv, ratio.clamp(0.8, 1.2) * adv)",
             "gain = torch.max(-ratio * adv, -ratio.clamp(0.8, 1.2) * adv)",
             "loss_wrong",
@@ -171,6 +181,7 @@ def test_an_episode_that_is_over_has_no_next_state() -> None:
     assert _faults(f"{begin}target = r + gamma * q_next\n{end}") == {"loss_wrong"}
     assert not _faults(f"{begin}target = r + gamma * q_next * (1 - done)\n{end}")
     assert not _faults(f"{begin}target = r + gamma * q_next * (1 - d)\n{end}")
+    assert _faults(f"{begin}target = r + gamma * q_next * done.float()\n{end}") == {"loss_wrong"}
     assert bootstrapped(*_minimized("loss = 2 + accuracy")) is None
 
 

@@ -29,8 +29,10 @@ from epochzero.run.watch.history import (
 from epochzero.run.watch.lines import (
     CONTRACTS,
     backward_place,
+    blending_place,
     bootstrapped_place,
     copy_place,
+    cut_place,
     difference_place,
     frozen_place,
     initialization_place,
@@ -325,7 +327,7 @@ def _without_gradients(history: TrainingHistory) -> Sign | None:
         elif len(without) < max(_STEPS_WITHOUT, _SHARE * len(found)):
             continue
         text = "No parameter of this optimizer gets a gradient: the loss does not depend on what it would change."
-        place = replaced_place(place_of(record)) or place_of(record)
+        place = replaced_place(place_of(record)) or cut_place(history) or place_of(record)
         return Sign(
             f"From iteration {without[0]} on: {text}" if last >= 0 else text, place, without[0]
         )
@@ -918,8 +920,10 @@ def _copy_stays(history: TrainingHistory) -> Sign | None:
             f"{label} has the layers of {twin or 'the trained model'} and is used, but none of its weights has changed in "
             f"{history.count} iterations."
         )
-        place = copy_place(history, path) or next((one.place for one in tested), None)
-        return Sign(text, place, layer=path, weaker=0.0 if follows or instead else 0.45)
+        blending = blending_place(history)
+        place = blending or copy_place(history, path) or next((one.place for one in tested), None)
+        meant = follows or instead or blending is not None
+        return Sign(text, place, layer=path, weaker=0.0 if meant else 0.45)
     return None
 
 

@@ -27,7 +27,8 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     found = course(history)
     if found is None:
         return
-    place = loss_place(history, "reduction")
+    function = looked[0].loss_function if looked else ""
+    place = loss_place(history, "reduction", function=function)
     if found.end < -_WITHOUT_BOUND * max(abs(found.start), 1.0):
         yield _finding("The loss decreases below zero without bound.", 0.88, own_loss_place(history),
                        "Check the sign of each term: the loss must be minimized.")  # fmt: skip
@@ -35,7 +36,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     if not looked:
         yield from _by_hand(found, place)
         return
-    function, output, target = looked[0].loss_function, looked[0].output, looked[0].target
+    output, target = looked[0].output, looked[0].target
     shape = output["shape"]
     well = does_well(history)
     if function in OF_CLASSES and len(shape) > 1 and shape[1] == 1:

@@ -42,6 +42,7 @@ _GROWS = re.compile(r"acc(uracy)?|f1|auc|score|reward|iou|dice|map$|psnr|bleu|r2
 _REORDERS = re.compile(r"(rand)?perm(utation|uted)?|argsort|shuffle|roll|flip(ud)?")
 _DISCOUNT = re.compile(r"^(gamma|discount(_factor)?)$", re.I)
 _END = re.compile(r"done|termina|mask|end|final|alive|contin|last|over|live|trunc|absorb", re.I)
+_DONE = re.compile(r"^(dones?|terminals?|terminated)$", re.I)
 _RIVALS = (
     ({"g", "gen", "generator"}, {"d", "dis", "disc", "discriminator", "critic"}),
     ({"actor", "policy"}, {"critic", "value"}),
@@ -412,6 +413,26 @@ def _is_cut(program: ParsedFile, name: ast.Name, term: ast.expr) -> bool:
     return False
 
 
+def _gradients_as_numbers(program: ParsedFile) -> Broken:
+    """A derivative of what the model returns that is part of the loss, and cannot be differentiated again."""
+    for loss in _losses(program):
+        for use in reached(program, loss):
+            call = use.node
+            if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith(
+                "autograd.grad"
+            ):
+                continue
+            graph = argument(call, "create_graph")
+            of_weights = re.search(
+                "param|weight", ast.unparse(call.args[1] if len(call.args) > 1 else call)
+            )
+            if not of_weights and (graph is None or getattr(graph, "value", True) is False):
+                yield (
+                    "The derivative is computed without create_graph=True: this term of the loss has no gradient.",
+                    call,
+                )
+
+
 def _clipped_upward(program: ParsedFile) -> Broken:
     """A clipped surrogate that takes the better of both values: the clipping has no effect."""
     for call in program.all_calls:
@@ -516,6 +537,35 @@ def _constant_label(program: ParsedFile, value: ast.expr) -> float | None:
                 else None
             )
     return None
+
+
+def _never_read(program: ParsedFile) -> Broken:
+    """The result of a layer that a forward pass stores under a name and never reads."""
+    for function in program.nodes:
+        if not isinstance(function, Function) or function.name not in (
+            "forward",
+            "call",
+            "training_step",
+        ):
+            continue
+        read = {
+            n.id
+            for n in ast.walk(function)
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+        }
+        for node in ast.walk(function):
+            value = node.value if isinstance(node, ast.Assign) else None
+            called = last_name(value.func) if isinstance(value, ast.Call) else ""
+            owner = program.owner(function)
+            is_method = called.startswith("_") or (owner and program.method(owner, called))
+            of_layer = called and not is_method and ast.unparse(value).startswith("self.")  # type: ignore[arg-type]
+            name = (
+                node.targets[0].id
+                if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+                else ""
+            )
+            if of_layer and name and not name.startswith("_") and name not in read:
+                yield f"{name} is computed and never used.", node
 
 
 # -- Gradients and optimizers -----------------------------------------------------------------------
@@ -847,13 +897,15 @@ def reordered(history: TrainingHistory) -> tuple[str, SourceLine] | None:
     for what, own, others in (("inputs", inputs, targets), ("labels", targets, inputs)):
         known = {use.node for _, use in others}
         inside = {part for _, use in own for part in ast.walk(use.node)}
+        applied = None
         for program, use in own:
+            applied = use.node if isinstance(use.node, ast.Subscript) else applied
             if use.node in known or not _reorders(program, use.node):
                 continue
             # What else is put in this order may be the labels, along a way that was not followed.
             if all(one in inside for one in _uses_of(program, use.node)):
                 text = f"Only the {what} are put in the order of {ast.unparse(use.node)[:60]}: labels do not belong to their inputs."
-                return text, program.place(use.node)
+                return text, program.place(applied or use.node)
     return None
 
 
@@ -913,13 +965,20 @@ def _reorders(program: ParsedFile, node: ast.AST) -> bool:
 
 def _unended(program: ParsedFile) -> Broken:
     """A value of the next state that counts though the episode is over."""
-    known = [n for n in program.names if re.match(r"^(dones?|terminals?|terminated)$", n, re.I)]
+    known = [name for name in program.names if _DONE.match(name)]
     for loss in _losses(program) if known else ():
         target = bootstrapped(program, loss)
         if target is None:
             continue
         products = [list(_factors(side)) for side in (target.left, target.right)]
         product = next(one for one in products if any(_DISCOUNT.match(last_name(f)) for f in one))
+        ended = [one for one in product if _DONE.match(last_name(_bare(one)))]
+        if ended:
+            yield (
+                f"The value of the next state counts only where {ast.unparse(ended[0])} is true.",
+                target,
+            )
+            continue
         # Whatever it is called, a further factor may be 0 where the episode is over.
         masked = sum(not isinstance(one, ast.Constant) for one in product) > 2
         used = (last_name(n) for use in reached(program, target) for n in ast.walk(use.node))
@@ -979,6 +1038,8 @@ CONTRACTS: Sequence[Contract] = (
     Contract("loss_wrong", _unended, "Multiply the value of the next state by 1 - done."),
     Contract("loss_wrong", _summed_forward, "Go through the rewards in reverse order."),
     Contract("loss_wrong", _constant_terms, "Compute the term from what the model returned, without detach(), item() or .data."),
+    Contract("layer_unused", _never_read, "Use it in what follows, or remove the layer."),
+    Contract("loss_wrong", _gradients_as_numbers, "Pass create_graph=True."),
     Contract("loss_wrong", _clipped_upward, "Take the minimum of both objectives, and minimize its negative."),
     Contract("loss_wrong", _fakes_alike, "Train the generator toward the label of real examples."),
     Contract("optimizer_wrong", _made_again, "Create the optimizer once, before the loop."),

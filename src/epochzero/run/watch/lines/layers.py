@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from epochzero.run.watch.history import ModelLayer, Parameter, TrainingHistory
-from epochzero.run.watch.lines.loss import backward_loss, reached, sources
+from epochzero.run.watch.lines.loss import backward_loss, losses, reached, sources
 from epochzero.run.watch.lines.program import ParsedFile, Use, last_name, parsed
 from epochzero.run.watch.lines.settings import origin, place_of
 from epochzero.run.watch.model import SourceLine
@@ -275,6 +275,28 @@ def _never_reached(program: ParsedFile, name: str, count: int) -> SourceLine | N
                         and period.value >= count
                     ):
                         return program.place(period)
+    return None
+
+
+def cut_place(history: TrainingHistory) -> SourceLine | None:
+    """The line that cuts what is minimized off from the model, if there is only one that may."""
+    found = {
+        program.place(use.node)
+        for program, loss in losses(history)
+        for use in reached(program, loss)
+        if isinstance(use.node, ast.Call)
+        and last_name(use.node.func) in ("detach", "item", "numpy")
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def blending_place(history: TrainingHistory) -> SourceLine | None:
+    """The statement that should bring the parameters of a copy closer to those of the model, in a loop over both."""
+    for program in sources(history):
+        for loop in (one for one in program.nodes if isinstance(one, ast.For)):
+            pairs = isinstance(loop.iter, ast.Call) and last_name(loop.iter) == "zip"
+            if pairs and sum("parameters" in ast.unparse(one) for one in loop.iter.args) == 2:  # type: ignore[attr-defined]
+                return program.place(loop.body[0])
     return None
 
 

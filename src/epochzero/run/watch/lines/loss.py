@@ -13,12 +13,15 @@ from epochzero.run.watch.lines.training import backward_place
 from epochzero.run.watch.model import SourceLine
 
 
-def loss_place(history: TrainingHistory, *keywords: str) -> SourceLine | None:
-    """The line that made the loss, or gave it the first of these settings that it has.
+def loss_place(history: TrainingHistory, *keywords: str, function: str = "") -> SourceLine | None:
+    """The line that made the loss, or gave it the first of these settings that it has; of several, that of this function.
 
     Of a loss that the program computes itself, the line that does.
     """
-    records = sorted(history.losses, key=lambda one: bool(one.get("evaluating")))
+    records = sorted(
+        history.losses,
+        key=lambda one: (bool(one.get("evaluating")), one.get("function") != function),
+    )
     place = place_of(records[0]) if records else None
     if place is None:
         return own_loss_place(history)
