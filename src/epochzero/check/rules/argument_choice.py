@@ -30,8 +30,6 @@ RULE = Rule(
         ---- ignored if
         -$ python train.py --opt adm
         +$ python train.py --opt adam --n 2
-        ---- ignored if
-        -$ python train.py --opt adm
         ----
         $ python train.py --n 3
         import argparse

@@ -27,34 +27,18 @@ RULE = Rule(
         parser.add_argument("data")
         parser.add_argument("--lr", required=True)  # <-
         args = parser.parse_args()
-        ---- caught if
-        -$ python train.py shards
-        +$ python train.py shards --lr
         ---- ignored if
         -$ python train.py shards
         +$ python train.py shards --lr 1
-        ----
-        $ python train.py --lr 1
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument("data")  # <-
-        parser.add_argument("--lr", required=True)
-        args = parser.parse_args()
-        ----
-        $ python train.py --lr=1 -- -x
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument("data")
-        parser.add_argument("--lr", required=True)
-        args = parser.parse_args()
         ---- caught if
-        -$ python train.py --lr=1 -- -x
+        -$ python train.py shards
         +$ bash run.sh
         +==> run.sh <==
         +set -e
         +python train.py --lr 1  # <-
         +==> train.py <==
+        @@
+        -parser.add_argument("--lr", required=True)  # <-
+        +parser.add_argument("--lr", required=True)
     """,
 )

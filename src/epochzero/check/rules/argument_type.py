@@ -37,9 +37,6 @@ RULE = Rule(
         ---- ignored if
         -$ python train.py --lr 1e-3x
         +$ python train.py --lr 1e-3 --amp True
-        ---- ignored if
-        -$ python train.py --lr 1e-3x
-        +$ python train.py --amp 1
         ----
         $ python train.py --amp False
         import argparse

@@ -72,7 +72,5 @@ RULE = Rule(
         def line(*values):
             return '{} {}'.format(*values)
         line(1, 2)
-        ----
-        print('{} {}'.format(1, 2, 3))
     """,
 )

@@ -84,20 +84,16 @@ RULE = Rule(
         ---- ignored if
         -srun torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=node0:29500 train.py
         +srun torchrun --nnodes=$N --nproc_per_node=gpu --rdzv_backend=c10d --rdzv_endpoint=node0:29500 train.py
-        ----
-        $ sbatch run.sh
-        ==> train.py <==
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --gres=gpu:8
-        srun torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=node0:29500 train.py  # <-
-        ----
-        $ sbatch run.sh
-        ==> train.py <==
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --nodes=2  # <-
-        srun torchrun --nproc_per_node=4 train.py
+        ---- caught if
+        -#SBATCH --nodes=1
+        -#SBATCH --gres=gpu:4
+        +#SBATCH --nodes=2
+        +#SBATCH --gres=gpu:8
+        ---- caught if
+        -#SBATCH --nodes=1
+        -#SBATCH --gres=gpu:4
+        -srun torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=node0:29500 train.py  # <-
+        +#SBATCH --nodes=2  # <-
+        +srun torchrun --nproc_per_node=4 train.py
     """,
 )

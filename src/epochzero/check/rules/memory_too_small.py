@@ -75,23 +75,15 @@ RULE = Rule(
         ==> job.slurm <==
         #!/bin/bash
         #SBATCH --gres=gpu:1
-        #SBATCH --mem=32G
+        #SBATCH --mem=2G  # <-
         python train.py
         ==> train.py <==
         import torch
 
         model = torch.nn.Linear(2, 2).cuda()
-        ---- caught if
-        -#SBATCH --mem=32G
-        +#SBATCH --mem=2G  # <-
-        ----
-        $ sbatch job.slurm
-        ==> job.slurm <==
-        #!/bin/bash
-        #SBATCH --mem=200M
-        python train.py
-        ==> train.py <==
-        print("no framework")
+        ---- ignored if
+        -#SBATCH --mem=2G
+        +#SBATCH --mem=32G
         ----
         $ sbatch job.slurm
         ==> job.slurm <==
@@ -100,5 +92,11 @@ RULE = Rule(
         python train.py
         ==> train.py <==
         import torch
+        ---- ignored if
+        -#SBATCH --mem=0
+        +#SBATCH --mem=200M
+        @@
+        -import torch
+        +print("no framework")
     """,
 )

@@ -61,14 +61,12 @@ RULE = Rule(
         ---- ignored if
         -#SBATCH --time=12:00:00
         +#SBATCH --time=00:20:00
-        ----
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        for epoch in range(900):
-            optimizer.zero_grad()
-            model(torch.rand(4, 2)).sum().backward()
-            optimizer.step()
+        ---- ignored if
+        -$ sbatch run.sh
+        @@
+        -==> run.sh <==
+        -#!/bin/bash
+        -#SBATCH --time=12:00:00
+        -python train.py
     """,
 )

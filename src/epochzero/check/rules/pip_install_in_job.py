@@ -112,9 +112,6 @@ RULE = Rule(
         subprocess.check_call(['pip', 'install', 'einops'])  # <-
         ----
         import os
-        os.system('pip install -q einops')  # <-
-        ----
-        import os
         os.system('pip list')
         ----
         print('pip install einops')

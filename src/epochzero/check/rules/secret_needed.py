@@ -152,34 +152,29 @@ RULE = Rule(
         ==> target.toml <==
         [environment]
         HOME = "/root"
+        ---- ignored if
+        -
+        -wandb.init()
+        +wandb.init(mode='offline')
+        ---- ignored if
+        -import wandb
+        -
+        +import os, wandb
+        +os.environ['WANDB_API_KEY'] = 'x'
         ----
         from openai import OpenAI
         client = OpenAI()  # <-
         ==> target.toml <==
         [environment]
         HOME = "/root"
+        ---- ignored if
+        -from openai import OpenAI
+        -client = OpenAI()
+        +$ env WANDB_MODE=disabled python train.py
+        +import wandb
+        +wandb.init()
         ----
         import wandb
         wandb.init()
-        ----
-        import wandb
-        wandb.init(mode='offline')
-        ==> target.toml <==
-        [environment]
-        HOME = "/root"
-        ----
-        $ env WANDB_MODE=disabled python train.py
-        import wandb
-        wandb.init()
-        ==> target.toml <==
-        [environment]
-        HOME = "/root"
-        ----
-        import os, wandb
-        os.environ['WANDB_API_KEY'] = 'x'
-        wandb.init()
-        ==> target.toml <==
-        [environment]
-        HOME = "/root"
     """,
 )

@@ -41,12 +41,16 @@ RULE = Rule(
         set -u
         python train.py --name $RUN  # <-
         ==> train.py <==
-        ----
-        $ bash run.sh
-        ==> run.sh <==
-        python train.py
-        python train.py --out "${OUT}/model.pt"  # <-
-        ==> train.py <==
+        ---- caught if
+        -set -u
+        -python train.py --name $RUN  # <-
+        +python train.py
+        +python train.py --out "${OUT}/model.pt"  # <-
+        ---- ignored if
+        -set -u
+        -python train.py --name $RUN
+        +source /etc/site.sh
+        +python train.py $OUT/model.pt
         ----
         $ bash run.sh a
         ==> run.sh <==
@@ -58,12 +62,6 @@ RULE = Rule(
         $ OUT=/scratch bash run.sh
         ==> run.sh <==
         python train.py --out $OUT/model.pt
-        ==> train.py <==
-        ----
-        $ bash run.sh
-        ==> run.sh <==
-        source /etc/site.sh
-        python train.py $OUT/model.pt
         ==> train.py <==
     """,
 )

@@ -117,10 +117,6 @@ RULE = Rule(
             for epoch in range(epochs)  # <-
                 print(epoch)
             ----
-            def f():
-                x = 1
-               y = 2  # <-
-            ----
             import model
             ==> model.py <==
             print 'loaded'  # <-
@@ -133,10 +129,6 @@ RULE = Rule(
                 return a
 
             f(1, 2)
-            ----
-            print('# -*- not code -*-')
-            ==> old.py <==
-            print 'never imported'
         """,
     further_cases=(Case({"train.py": "if True:\n\tprint('tabs')\n"}),),
 )
