@@ -31,7 +31,7 @@ _SAID = {
 
 
 def _check(view: JobView) -> Claims:
-    for flake in flakes(view.program, view.target, (_COUNT, *_SAID)):
+    for flake in flakes(view, (_COUNT, *_SAID)):
         if flake.code == _COUNT:
             yield _count(flake)
         else:

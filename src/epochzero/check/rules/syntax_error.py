@@ -50,9 +50,9 @@ def _check(view: JobView) -> Claims:
         for argument in _given_twice(module):
             message = f"duplicate argument {argument.arg!r} in function definition"
             yield _claim(view.program, module, module.place(argument), message, "SyntaxError")
-    for flake in flakes(view.program, view.target, _FLAKES):
+    for flake in flakes(view, _FLAKES):
         message = _FLAKES[flake.code].format(*flake.values)
-        yield _claim(view.program, flake.module, flake.place, message, "SyntaxError")
+        yield _claim(view.program, flake.module, flake.at.place, message, "SyntaxError")
 
 
 def _given_twice(module: Module) -> Iterator[ast.arg]:

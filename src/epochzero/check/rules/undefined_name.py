@@ -36,7 +36,7 @@ def _check(view: JobView) -> Claims:
     given = {name for launcher in view.job.launchers for name in _OF_LAUNCHER.get(launcher, ())}
     reported: set[tuple[str, int]] = set()
     lazy = view.target.python is not None and view.target.python[:2] >= ANNOTATIONS_ARE_LAZY
-    for flake in flakes(view.program, view.target, ("F821", "F823")):
+    for flake in flakes(view, ("F821", "F823")):
         name = flake.values[0]
         if flake.code == "F821":
             if name in given or _is_bound_in_loop(flake, name) or _is_deleted_later(flake, name):
@@ -45,7 +45,7 @@ def _check(view: JobView) -> Claims:
                 yield _undefined(flake, name)
         else:
             yield _unbound(flake, name)
-        reported.add((flake.place.path, flake.place.line))
+        reported.add((flake.at.place.path, flake.at.place.line))
     for failed in failures(view.program, "name", reported=reported):
         name = failed.message.split("'")[1]
         yield claim_failure(
@@ -61,7 +61,7 @@ def _is_bound_in_loop(flake: Flake, name: str) -> bool:
     around = [
         loop
         for loop in (*code.of(ast.For), *code.of(ast.While))
-        if loop.lineno <= flake.place.line <= (loop.end_lineno or 0)
+        if loop.lineno <= flake.at.place.line <= (loop.end_lineno or 0)
     ]
     return bool(around) and any(
         node.id == name
@@ -84,7 +84,7 @@ def _is_deleted_later(flake: Flake, name: str) -> bool:
         range(function.lineno, (function.end_lineno or function.lineno) + 1)
         for function in functions
     ]
-    around = [span for span in spans if flake.place.line in span]
+    around = [span for span in spans if flake.at.place.line in span]
     return any(
         node.id == name and isinstance(node.ctx, ast.Del) and node.lineno not in span
         for node in code.of(ast.Name)
@@ -121,7 +121,7 @@ def _names(module: Module) -> frozenset[str]:
 
 def _is_evaluated(flake: Flake, name: str, lazy: bool) -> bool:
     """Whether the name is looked up when the code runs: not in a text, nor in a lazy annotation."""
-    return (flake.place.line, flake.column, name) in _evaluated(flake.module, lazy)
+    return (flake.at.place.line, flake.column, name) in _evaluated(flake.module, lazy)
 
 
 @lru_cache(maxsize=1)

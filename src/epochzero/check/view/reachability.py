@@ -11,12 +11,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import TypeAlias
 
 from epochzero.check.findings import Severity, SourceLocation
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
 from epochzero.check.view.version_guards import fallback_lines, names_of_versions, versioned_lines
 
+_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+_HOOKS = {"forward"}
+"""Methods that a library calls by name."""
 _Span = tuple[tuple[int, int], tuple[int, int]]
 """The first and the last line and column."""
 
@@ -29,12 +33,16 @@ class _Block:
         first, last: lines.
         handled: exceptions that a ``try`` around them in the same function catches.
         body: whether it is the module level, which runs when the module is imported.
+        function: the function around them; None at module level.
+        whole: whether they are the body of that function.
     """
 
     first: int
     last: int
     handled: frozenset[str]
     body: bool
+    function: _Function | None = None
+    whole: bool = False
 
 
 _WHOLE = _Block(1, 1 << 60, frozenset(), True)
@@ -58,6 +66,7 @@ class Reach:
         self._tested: dict[str, list[tuple[int, int]]] = {}
         self._fallbacks: dict[str, list[tuple[int, int]]] = {}
         self._modules = program.by_path
+        self._entered = program.entered
 
     @staticmethod
     @lru_cache(maxsize=1)  # All rules query the same program in succession.
@@ -78,6 +87,35 @@ class Reach:
         handled = frozenset[str]().union(*(at.handled for at in on_line)) | block.handled
         certain = best.certain or block.body
         return replace(best, place=place, handled=handled, certain=certain)
+
+    def may(self, module: Module, node: ast.AST) -> Situation | None:
+        """The circumstances of a node that the job reaches, or may reach since other code mentions its function."""
+        if (at := self.at(module, node)) is not None:
+            return at
+        block = self._block(module, getattr(node, "lineno", 1))
+        function, certain = block.function, False
+        if function is not None:
+            entered = self._entered.get((module.path, function.lineno))
+            if entered is None and function.name not in self._mentioned:
+                return None
+            certain = block.whole and bool(entered)
+        return Situation(module.place(node), certain=certain, handled=block.handled)
+
+    @cached_property
+    def _mentioned(self) -> set[str]:
+        """The names that reachable code mentions: modules, and functions that are mentioned."""
+        by_function: dict[str, set[str]] = {}
+        roots: set[str] = set()
+        for module in self._modules.values():
+            if module.tree is not None:
+                _collect(module.tree, roots, by_function)
+        waiting, seen = {*roots, *_HOOKS}, set[str]()
+        waiting |= {name for name in by_function if name.startswith("__")}
+        while waiting:
+            name = waiting.pop()
+            seen.add(name)
+            waiting |= by_function.get(name, set()) - seen
+        return seen
 
     def severity(self, at: Situation) -> Severity:
         """The severity of a failure that happens whenever the job reaches this point.
@@ -169,16 +207,22 @@ def _blocks(module: Module) -> Iterator[_Block]:
     if module.tree is None:
         return
     runs = module.name == "__main__"
-    todo: list[tuple[Sequence[ast.stmt], frozenset[str], bool, bool]] = [
-        (module.tree.body, frozenset(), True, True)
+    todo: list[tuple[Sequence[ast.stmt], frozenset[str], bool, bool, _Function | None]] = [
+        (module.tree.body, frozenset(), True, True, None)
     ]
     while todo:
-        statements, handled, body, begins = todo.pop(0)
+        statements, handled, body, begins, function = todo.pop(0)
         if begins and statements:
-            last = statements[-1]
-            yield _Block(statements[0].lineno, last.end_lineno or last.lineno, handled, body)
+            first, last = statements[0].lineno, statements[-1].end_lineno or statements[-1].lineno
+            whole = function is not None and statements is function.body
+            yield _Block(first, last, handled, body, function, whole)
         for statement in statements:
-            todo += _inner(statement, handled, body, runs)
+            inside = (
+                statement
+                if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+                else function
+            )
+            todo += [(*inner, inside) for inner in _inner(statement, handled, body, runs)]
 
 
 def _conditional(module: Module) -> Iterator[_Span]:
@@ -239,6 +283,21 @@ def _caught(statement: ast.Try | ast.TryStar) -> frozenset[str]:
         kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
         names |= {"BaseException" if kind is None else ast.unparse(kind) for kind in kinds}
     return frozenset(names)
+
+
+def _collect(tree: ast.AST, names: set[str], by_function: dict[str, set[str]]) -> None:
+    """Collect the names of a piece of code in ``names``, those of its functions by function name."""
+    stack = [(tree, names)]
+    while stack:
+        node, into = stack.pop()
+        if isinstance(node, ast.Name):
+            into.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            into.add(node.attr)
+        own = into
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            own = by_function.setdefault(node.name, set())
+        stack += [(child, own) for child in ast.iter_child_nodes(node)]
 
 
 def _is_main(test: ast.expr) -> bool:
