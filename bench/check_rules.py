@@ -1,7 +1,8 @@
 """Which rules of a static check report something on jobs that were not written for them, and what nothing else reports.
 
-The jobs: those of the lab (`check_jobs`) and, if a directory with the repositories is given, the documented commands
-of ``check_public.toml``. A rule is needed for a failing job if no other rule predicts it. Rules that no job needs are
+The jobs: those of the lab (`check_jobs`), the trainings of ``lab/watch`` with and without their faults, of which only
+what the fault adds counts, and, if a directory with the repositories is given, the documented commands of
+``check_public.toml``. A rule is needed for a failing job if no other rule predicts it. Rules that no job needs are
 candidates for removal; whether they go is decided one by one. ``--findings`` stores all findings, and ``--before``
 lists the jobs whose findings differ from stored ones, so that a change can be shown to lose nothing.
 """
@@ -10,23 +11,28 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from check_jobs import check_jobs, copied, dry_jobs, fresh_jobs
 from check_outcomes import Outcome, Said
 from check_public import public_commands
-from common import commit, save
+from common import REPOSITORY, commit, save
 
 from epochzero.check import check
 from epochzero.check.findings import Finding
 from epochzero.check.rules import builtin
 from epochzero.check.target import read_target
 from epochzero.errors import EpochZeroError
+
+sys.path.insert(0, str(REPOSITORY))
+from lab.watch.cases import PAIRED, all_cases, family_cases, fresh_cases, pair_cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,7 @@ class Checked:
 
     Attributes:
         name: job of the lab, or repository, file and line of a documented command.
-        kind: ``failing``, ``good`` or ``public``.
+        kind: ``failing``, ``good``, ``training`` or ``public``.
         findings: rule, severity, category, path, line and message of each.
         needed: the rule without which the failure would not be predicted; empty for none.
     """
@@ -56,7 +62,11 @@ def main() -> None:
     parser.add_argument("--findings", type=Path, metavar="FILE", help="store all findings")
     parser.add_argument("--before", type=Path, metavar="FILE", help="findings to compare with")
     options = parser.parse_args()
-    checked = [*_lab(), *(_public(options.public, options.target) if options.public else ())]
+    checked = [
+        *_lab(),
+        *_trainings(),
+        *(_public(options.public, options.target) if options.public else ()),
+    ]
     if options.findings:
         stored = {"commit": commit(), "findings": {each.name: each.findings for each in checked}}
         options.findings.write_text(json.dumps(stored), encoding="utf-8")
@@ -82,6 +92,24 @@ def _lab() -> Iterator[Checked]:
         ]
         needed = "" if job.good else Outcome(job, said).only_rule
         yield Checked(job.name, "good" if job.good else "failing", rows, needed)
+
+
+def _trainings() -> Iterator[Checked]:
+    """The faulty trainings, each with the findings that the healthy one has not."""
+    target = next(iter(dry_jobs())).target
+    paired = (case for name in PAIRED for case in pair_cases(name))
+    with tempfile.TemporaryDirectory(prefix="check-rules-") as scratch:
+        folder = Path(scratch)
+
+        @cache
+        def found(program: str) -> tuple[tuple[str, str, str, str, int, str], ...]:
+            (folder / "train.py").write_text(program, encoding="utf-8")
+            return tuple(_findings(["python", "train.py"], target, folder, {}))
+
+        for case in (*all_cases(), *fresh_cases(), *family_cases(), *paired):
+            before = {row[0] for row in found(case.healthy)}
+            rows = tuple(row for row in found(case.faulty) if row[0] not in before)
+            yield Checked(case.id, "training", rows)
 
 
 def _public(folder: Path, target: Path) -> Iterator[Checked]:
@@ -125,14 +153,15 @@ def _numbers(checked: Sequence[Checked]) -> dict[str, Any]:
 def _compared(before: Mapping[str, Any], checked: Sequence[Checked]) -> dict[str, Any]:
     """The findings that one of two versions has and the other has not."""
     differences = {}
-    for each in checked:
-        old = Counter(map(tuple, before["findings"].get(each.name, ())))
+    compared = [each for each in checked if each.name in before["findings"]]
+    for each in compared:
+        old = Counter(map(tuple, before["findings"][each.name]))
         new = Counter(each.findings)
         if old != new:
             differences[each.name] = {"lost": list(old - new), "added": list(new - old)}
     return {
         "commit": before["commit"],
-        "equal": len(checked) - len(differences),
+        "equal": len(compared) - len(differences),
         "differences": differences,
     }
 
