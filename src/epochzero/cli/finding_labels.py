@@ -31,7 +31,8 @@ def number_of(found: CheckResult, severity: str) -> int:
     return sum(finding.severity == severity for finding in found.findings)
 
 
-def _category(name: str) -> str:
+def category_title(name: str) -> str:
+    """The title of a category; an unknown name as it is."""
     term = taxonomy.categories().get(name)
     return term.title if term else name
 
@@ -46,7 +47,7 @@ def kind_of(finding: Finding) -> str:
     if finding.category == "not_a_failure":
         return ""
     phase = "" if finding.phase == "unknown" else f", in {_phase(finding.phase)}"
-    return f"{_category(finding.category)}{phase}"
+    return f"{category_title(finding.category)}{phase}"
 
 
 def places_text(via: Iterable[SourceLocation], folder: Path) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 import textwrap
+from pathlib import Path
 
 import click
 
@@ -23,6 +24,7 @@ __all__ = [
     "field",
     "one_line",
     "plain",
+    "short_path",
     "shorten",
     "size",
     "wrapped",
@@ -35,6 +37,12 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 def plain(text: str) -> str:
     """Remove terminal control sequences."""
     return _CONTROL.sub("", text)
+
+
+def short_path(path: str) -> str:
+    """A path relative to the current directory if it is below it."""
+    here = Path.cwd()
+    return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path
 
 
 def one_line(text: str) -> str:

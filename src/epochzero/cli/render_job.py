@@ -12,6 +12,7 @@ import click
 
 from epochzero import taxonomy
 from epochzero.cli import layout, render_watch
+from epochzero.cli.finding_labels import category_title
 from epochzero.diagnose.model import FAILURES
 from epochzero.store.queries import (
     AttemptDetails,
@@ -154,7 +155,7 @@ def _diagnosis(diagnosis: Mapping[str, Any] | None) -> Iterator[str]:
     """The lines that ``epochzero diagnose`` prints, from the JSON form."""
     if not diagnosis or diagnosis.get("outcome") not in FAILURES:
         return
-    category = _category(str(diagnosis.get("category", "")))
+    category = category_title(str(diagnosis.get("category", "")))
     title = diagnosis.get("title") or category
     yield layout.wrapped(
         "Failure", category if title == category else f"{category}: {title}", fg="red"
@@ -235,12 +236,7 @@ def _state(job: JobSummary) -> str:
 def _why(category: str) -> str:
     """A category, or the fault for which ``run --watch`` stopped the job."""
     of_training = category in taxonomy.faults() or category in taxonomy.symptoms()
-    return f"watch: {category}" if of_training else _category(category)
-
-
-def _category(name: str) -> str:
-    term = taxonomy.categories().get(name)
-    return term.title if term else name
+    return f"watch: {category}" if of_training else category_title(category)
 
 
 def _moment(seconds: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 
@@ -52,7 +51,7 @@ def _failure(label: str, failure: ReplayFailure) -> Iterator[str]:
     yield layout.wrapped(label, failure.text)
     if failure.path:
         within = f" in {failure.function}" if failure.function else ""
-        yield layout.wrapped("", f"{_short(failure.path)}:{failure.line}{within}")
+        yield layout.wrapped("", f"{layout.short_path(failure.path)}:{failure.line}{within}")
     if failure.operators:
         yield layout.wrapped("", f"non-finite values in, or on the way to, {', '.join(failure.operators[:4])}")  # fmt: skip
     for name, value in (failure.arguments or {}).items():
@@ -117,9 +116,3 @@ def _cells(row: Row) -> tuple[str, ...]:
     numbers = ("" if value is None else f"{value:.4g}" for value in (row.min, row.max, row.mean))
     shape = "x".join(map(str, row.shape)) or "()"
     return row.what, row.name, shape, row.dtype, *numbers, f"{row.nonfinite:,}" if row.nonfinite else ""  # fmt: skip
-
-
-def _short(path: str) -> str:
-    """Return a path relative to the current directory if it is below it."""
-    here = Path.cwd()
-    return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path

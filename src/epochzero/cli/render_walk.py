@@ -36,7 +36,7 @@ def walked_lines(walked: Walked | None) -> Iterator[str]:
     if culprit.module:
         yield layout.wrapped("Module", culprit.module)
     if culprit.path:
-        yield layout.wrapped("Line", f"{_short(culprit.path)}:{culprit.line}")
+        yield layout.wrapped("Line", f"{layout.short_path(culprit.path)}:{culprit.line}")
         yield layout.wrapped("", culprit.text)
     makers = {source.number: source for source in walked.sources}
     for number, argument in enumerate(culprit.inputs):
@@ -78,7 +78,7 @@ def _from(one: Range, makers: dict[int, Operator]) -> str:
     if one.made_by is None:
         return f"parameter or buffer {one.name}" if one.name else "from before this step, or data"
     maker = makers.get(one.made_by)
-    line = f" in {_short(maker.path)}:{maker.line}" if maker and maker.path else ""
+    line = f" in {layout.short_path(maker.path)}:{maker.line}" if maker and maker.path else ""
     return f"from {maker.name if maker else 'operator'} (number {one.made_by}){line}"
 
 
@@ -116,9 +116,3 @@ def program_lines(program: Reproducer) -> Iterator[str]:
     yield layout.wrapped(
         "Program", f"{program.path}: {source}. It was run and failed with {program.said}"
     )
-
-
-def _short(path: str) -> str:
-    """Relative to the current folder where it is below it."""
-    here = Path.cwd()
-    return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path

@@ -25,8 +25,6 @@ from epochzero.errors import InputError
 MOST_CATEGORIES = 100
 MOST_CLASSES = 10_000
 
-Place = tuple[Path, int]
-
 
 @dataclass(frozen=True, slots=True)
 class Sampled:

@@ -93,7 +93,6 @@ class Launcher:
             or empty.
         passes: by an option, the variables that it makes the launcher set, each with the option whose
             value it has.
-        assignments: whether ``A=1`` may precede the command.
         sees_folder: whether a container sees the current folder.
         runs_scripts: whether a Python file may take the place of a command.
         groups: words that may precede the subcommand: ``ray job submit``.
@@ -127,7 +126,6 @@ class Launcher:
     otherwise: Mapping[str, int] = field(default_factory=dict)
     sets: Mapping[str, str] = field(default_factory=dict)
     passes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    assignments: bool = False
     sees_folder: bool = False
     runs_scripts: bool = False
     groups: tuple[str, ...] = ()

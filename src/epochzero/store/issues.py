@@ -22,7 +22,6 @@ from epochzero.store.schema import AttemptRow, JobRow, KnownFailure, OwnerRule, 
 from epochzero.store.search import matching_fingerprints, searched_words
 
 IssueState = Literal["new", "ongoing", "regressed", "resolved", "ignored"]
-RuleKind = Literal["path", "user", "partition"]
 NEW_S = 7 * 86_400.0
 """An issue is new for this long."""
 PARTITION = "SLURM_JOB_PARTITION"

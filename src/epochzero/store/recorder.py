@@ -376,16 +376,6 @@ def identity_of(journal: Path, origin: Origin = THIS_MACHINE) -> str:
     return f"{origin.place or socket.gethostname()}:{journal.resolve()}"
 
 
-def job_of(database: Database, identity: str) -> str | None:
-    """The job of an imported journal."""
-    with database.read() as session:
-        return session.scalar(
-            select(AttemptRow.job_id)
-            .join(Rank, Rank.attempt_id == AttemptRow.id)
-            .where(Rank.journal == identity)
-        )
-
-
 def journal_of(rank: Rank) -> Path:
     """Path of a rank's journal on its host; its logs are next to it."""
     return Path(rank.journal.partition(":")[2])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from epochzero.check.paths.sizes import enclosing_loops, rounds
 from epochzero.check.program.events import Called
-from epochzero.check.program.values import Instance, Value
+from epochzero.check.program.values import Instance
 from epochzero.check.rule import (
     Claim,
     Claims,
@@ -19,7 +19,12 @@ from epochzero.check.rule import (
     guarded,
 )
 from epochzero.check.rules.world import number
-from epochzero.check.view.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
+from epochzero.check.view.torch_usage import (
+    argument,
+    does_anywhere,
+    has_framework_loop,
+    optimizer_steps,
+)
 
 _SCHEDULERS = "torch.optim.lr_scheduler."
 
@@ -63,7 +68,7 @@ def _too_often(program: Program, call: Called, made: Instance) -> Iterator[Claim
                 fix="Create it for epochs x len(loader) steps, or step it once per epoch.",
             )  # fmt: skip
     elif name == "CosineAnnealingLR" and len(counts) > 1 and counts[-1] is None:
-        period = number(_given(made, 1, "T_max"))
+        period = number(argument(made, 1, "T_max"))
         if period is not None and period == counts[0]:
             yield claim_at(
                 call.at, severity="warning",
@@ -75,15 +80,9 @@ def _too_often(program: Program, call: Called, made: Instance) -> Iterator[Claim
 
 
 def _total(made: Instance) -> int | None:
-    total = number(_given(made, 2, "total_steps"))
+    total = number(argument(made, 2, "total_steps"))
     epochs, each = (number(made.keywords.get(name)) for name in ("epochs", "steps_per_epoch"))
     return total if total is not None else epochs * each if epochs and each else None
-
-
-def _given(made: Instance, position: int, name: str) -> Value | None:
-    if name in made.keywords:
-        return made.keywords[name]
-    return made.arguments[position] if position < len(made.arguments) else None
 
 
 def _loops(program: Program, call: Called, made: Instance) -> list[int | None]:

@@ -33,7 +33,6 @@ _MOST_STEPS = 40
 _EXTENSIONS = tuple(importlib.machinery.EXTENSION_SUFFIXES)
 # Bases without members that a job would call.
 _EMPTY_BASES = frozenset({"object", "ABC", "Generic", "Protocol", "abc.ABC", "typing.Generic"})
-_SPECIAL_BASES = frozenset({"NamedTuple", "TypedDict", "Enum", "IntEnum", "StrEnum", "Flag"})
 _TESTS = frozenset({"tests", "test"})
 
 Members = dict[str, Signature | None]

@@ -91,6 +91,8 @@ def unpacked(text: str) -> Api:
     for block in api_text.split("\n\n"):
         whole = block if block.endswith("\n") else f"{block}\n"
         if _BLOCK.fullmatch(whole) is None:
-            raise ValueError(f"{block[:60]!r} is not a module and its names")
+            raise ValueError(
+                f"{block[:60]!r} must be a module name followed by the names in the module"
+            )
         texts[whole.split("\n", 1)[0]] = whole
     return _Lazy(texts)

@@ -32,15 +32,14 @@ _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 
 @dataclass(frozen=True, slots=True)
 class ApiChange:
-    """A name or keyword of a library that a version removed, or has deprecated.
+    """A name or keyword of a library that a version removed.
 
     Attributes:
         name: dotted name of a module, function, class or method (``pandas.DataFrame.append``).
         keyword: keyword argument of ``name`` as a function; empty if the name itself is removed.
         distribution: normalized name of the distribution.
-        removed: first version without it; empty if there is none.
+        removed: first version without it.
         back: version that reintroduced the name with another meaning; empty if none did.
-        deprecated: first version that warns; empty if unknown.
         instead: the replacement.
         source: documentation of the change.
     """
@@ -50,7 +49,6 @@ class ApiChange:
     distribution: str
     removed: str
     back: str
-    deprecated: str
     instead: str
     source: str
 
@@ -92,7 +90,7 @@ def installed(target: Target, distribution: str) -> str:
 def is_gone(change: ApiChange, target: Target) -> bool:
     """Whether the target's version certainly lacks the name or keyword."""
     have = installed(target, change.distribution)
-    if not have or not change.removed or not reached(have, change.removed):
+    if not have or not reached(have, change.removed):
         return False
     return not change.back or not reached(have, change.back)
 
@@ -109,9 +107,8 @@ def changes() -> Mapping[str, tuple[ApiChange, ...]]:
                 name,
                 keyword.rstrip("=)"),
                 group["distribution"],
-                group.get("removed", ""),
+                group["removed"],
                 group.get("back", ""),
-                group.get("deprecated", ""),
                 instead,
                 group["source"],
             )

@@ -77,16 +77,11 @@ def makes_layers_with_modes(program: Program) -> bool:
     )
 
 
-def argument(call: Called, position: int, name: str) -> Value | None:
-    """An argument of a call; None if it is not given, or unknown."""
+def argument(call: Called | Instance, position: int, name: str) -> Value | None:
+    """An argument of a call, or of the call that created an object; None if it is not given, or unknown."""
     if name in call.keywords:
         return call.keywords[name]
     return call.arguments[position] if position < len(call.arguments) else None
-
-
-def text_of(value: Value | None) -> str:
-    """What created a value; empty if unknown."""
-    return value.made_by if isinstance(value, Instance) else ""
 
 
 def is_off(value: Value | None) -> bool:

@@ -84,7 +84,7 @@ def _folder(path: Path) -> Iterator[Record | str]:
         yield from map(denchmark.read, reports)
     else:
         raise InputError(
-            f"{path}: neither Denchmark's files, XML or JSON, nor BugsInPy's project.info files are in it"
+            f"{path}: contains neither Denchmark's files (XML or JSON) nor BugsInPy's project.info files"
         )
 
 
