@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from epochzero.run import run as run_job
-from tests.torch_jobs import without_compiler
 
 Captured = Callable[..., Path]
 
@@ -26,7 +25,7 @@ def capture_of(
     **variables: str,
 ) -> Path:
     """Runs a program in a directory, captured; answers the folder of its attempt."""
-    (top / "train.py").write_text(without_compiler(program))
+    (top / "train.py").write_text(program)
     with chdir(top):
         ran = run_job(
             [sys.executable, *before, "train.py", *words],

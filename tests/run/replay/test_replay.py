@@ -25,6 +25,7 @@ from epochzero.run.replay.child.files import (
 from epochzero.run.replay.model import ReplayResult
 from epochzero.run.replay.reading import read_capture
 from tests.run.replay.conftest import capture_of
+from tests.torch_jobs import without_compiler
 
 pytest.importorskip("torch")
 
@@ -319,7 +320,9 @@ for step in range(9):
 
 
 def test_ranks_of_torchrun_come_again_together(captured: Captured) -> None:
-    folder = captured(RANKS, before=("-m", "torch.distributed.run", "--nproc_per_node=2"))
+    folder = captured(
+        without_compiler(RANKS), before=("-m", "torch.distributed.run", "--nproc_per_node=2")
+    )
     replayed = again(folder)
     assert (replayed.expected.text, replayed.reproduced) == ("ValueError: bad shard", True)
     assert (replayed.position.steps, replayed.exactness) == (6, "bits")
@@ -411,7 +414,7 @@ for x in torch.utils.data.DataLoader(Stream(), 2):
 def test_a_stream_goes_on_from_the_snapshot_with_the_batches_that_were_kept(
     captured: Captured,
 ) -> None:
-    folder = captured(STREAM)
+    folder = captured(without_compiler(STREAM))
     capture = read_capture(folder)
     assert capture.snapshot is not None
     replayed = again(folder, way="snapshot")
@@ -443,7 +446,7 @@ def test_epochs_after_the_snapshot_are_shuffled_as_they_were(
     captured: Captured, after: int
 ) -> None:
     """From a snapshot before the first batch of an epoch, within one, and before its last."""
-    folder = captured(EPOCHS.replace("AFTER", str(after)))
+    folder = captured(without_compiler(EPOCHS).replace("AFTER", str(after)))
     capture = read_capture(folder)
     assert capture.snapshot is not None
     assert capture.snapshot.steps == 3 + after
