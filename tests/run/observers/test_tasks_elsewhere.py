@@ -8,7 +8,7 @@ import pytest
 
 from epochzero.run.observers.lost_tasks import LostTaskWatcher
 from epochzero.run.records.model import JobEvent
-from epochzero.run.scheduler import memory_of_tasks
+from epochzero.run.scheduler.slurm import memory_of_tasks
 from tests.run.observers.test_slow_ranks import Ticking
 
 # As sstat(1) of Slurm 22.05 prints it with --parsable2 --noheader.

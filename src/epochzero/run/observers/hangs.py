@@ -278,7 +278,8 @@ class HangWatcher(Watcher):
         states = {rank.pid: _state(before[rank.pid], rank, seconds) for rank in ranks}
         awake = {pid for pid, state in states.items() if state == "wakes"}
         others = [rank for rank in ranks if rank.pid not in awake]
-        if "moves" in states.values() or (awake and not _all_wait(others, states)):
+        waited_for = bool(others) and all(rank.collective for rank in others)
+        if "moves" in states.values() or (awake and not waited_for):
             return True
         gpus = self._busy_gpus()
         if awake and gpus > len(others):
@@ -357,11 +358,6 @@ class HangWatcher(Watcher):
                     native = self._stacks.native(pid) if self._on_hang != "report" else ""
                     content = f"{stack.text}\n\n{native}".rstrip() + "\n"
                     (folder / f"{now:.0f}s-{pid}.txt").write_text(content, "utf-8")
-
-
-def _all_wait(ranks: Sequence[_Rank], states: Mapping[int, _State]) -> bool:
-    """Whether there are ranks, and all of them wait in collectives, by polling on the processor or a GPU too."""
-    return bool(ranks) and all(rank.collective and states[rank.pid] != "moves" for rank in ranks)
 
 
 def _state(before: _Rank, after: _Rank, seconds: float) -> _State:

@@ -11,12 +11,11 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from epochzero.run.observers.losses import LossWatch
 from epochzero.run.observers.progress_reports import PROGRESS_FILE
-from epochzero.run.observers.watcher import Clock, Watcher
+from epochzero.run.observers.watcher import Watcher
 from epochzero.run.records.model import JobProgress, Record
 
 _MOST_LINES = 200
@@ -125,12 +124,6 @@ class ProgressWatcher(Watcher):
         self._kept: dict[str, Any] = {}
         self._loss = LossWatch()
 
-    def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
-        """A job that prints nothing costs nothing."""
-        self._clock = clock
-        self._reported = folder / PROGRESS_FILE
-        return ()
-
     def output(self, name: str, data: bytes) -> Iterable[Record]:
         """Holds the newest lines until the next second, and all that tell of a checkpoint."""
         data = self._begun.pop(name, b"") + data
@@ -148,7 +141,7 @@ class ProgressWatcher(Watcher):
         """What was read in the last second; nothing where the job itself says it, and better."""
         lines, self._lines = self._lines, []
         self._read(lines)
-        if self._now == self._kept or self._reported.exists():
+        if self._now == self._kept or (self._folder / PROGRESS_FILE).exists():
             return ()
         self._kept = dict(self._now)
         told = JobProgress(*self._clock.now(), **self._kept)

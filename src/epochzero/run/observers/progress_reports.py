@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from epochzero.run.observers.losses import LossWatch
-from epochzero.run.observers.watcher import Clock, Watcher
+from epochzero.run.observers.watcher import Watcher
 from epochzero.run.records.model import JobEvent, JobProgress, Record
 
 PROGRESS_VARIABLE = "EPOCHZERO_PROGRESS"
@@ -40,12 +39,6 @@ class Reported(Watcher):
         self._read = 0
         self._begun = b""
 
-    def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
-        """See `Watcher`."""
-        self._path = folder / PROGRESS_FILE
-        self._clock = clock
-        return ()
-
     def tick(self) -> Iterator[Record]:
         """See `Watcher`: one record for all that is new, and one for each new phase."""
         before = dict(self._known)
@@ -70,7 +63,7 @@ class Reported(Watcher):
     def _lines(self) -> list[bytes]:
         """The lines that are whole now. Of more than a megabyte the newest count."""
         data = b""
-        with suppress(OSError), open(self._path, "rb") as file:
+        with suppress(OSError), open(self._folder / PROGRESS_FILE, "rb") as file:
             size = file.seek(0, 2)
             if size > self._read + _MOST_BYTES:
                 self._read, self._begun = size - _MOST_BYTES, b""

@@ -12,7 +12,7 @@ from epochzero.run.observers.gpus import Gpus
 from epochzero.run.observers.usage import Tree
 from epochzero.run.observers.watcher import Clock, Watcher, load
 from epochzero.run.records.model import Record, Sample
-from epochzero.run.scheduler import memory_of_tasks
+from epochzero.run.scheduler.slurm import memory_of_tasks
 
 _LOOPBACK = "lo"
 _FIRST_ASK_S, _ASK_S = 5.0, 30.0

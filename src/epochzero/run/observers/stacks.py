@@ -54,8 +54,6 @@ _WAITING = frozenset(
 )  # fmt: skip
 _EVENT_LOOP = "base_events"
 """Of asyncio, which wakes up for the program's own timers: one that waits for nothing else does not wake up."""
-_FUTURES = "_base"
-"""The module in which concurrent.futures waits for results."""
 _JOINS = frozenset(("join", "result", "shutdown"))
 _THREAD_WAITS = frozenset(("threading", "queue", "_base", "thread"))
 _COLLECTIVES = re.compile(r"/torch/distributed/(?!elastic/)")
@@ -216,7 +214,7 @@ class StackReader:
         )
         text = "\n\n".join(map(_text, [first, *others]))[:_MOST]
         working = [thread for thread in others if _runs_user_code(thread)]
-        if any(PurePath(frame.file).stem == _FUTURES for frame in frames):
+        if any(PurePath(frame.file).stem == "_base" for frame in frames):  # Of concurrent.futures.
             # Results come from pools, and not from a thread that sends signs of life.
             working = [thread for thread in working if _is_of_pool(thread)] or working
         numbers = (thread.get("os_thread_id") for thread in working)

@@ -88,6 +88,7 @@ def left_by(journal: Journal) -> Left:
     return left
 
 
+@dataclass(slots=True)
 class After:
     """Asks the tools about one attempt that failed, one question a method.
 
@@ -104,24 +105,14 @@ class After:
         events: what was found, and which tools failed.
     """
 
-    def __init__(
-        self,
-        started: Started,
-        ended: Ended,
-        folder: Path,
-        clock: Clock,
-        environment: Mapping[str, str],
-        state: str = "",
-        limit: str = "",
-    ) -> None:
-        self.limit = limit
-        self.environment = environment
-        self.state = state
-        self.started = started
-        self.ended = ended
-        self.folder = folder
-        self.clock = clock
-        self.events: list[JobEvent] = []
+    started: Started
+    ended: Ended
+    folder: Path
+    clock: Clock
+    environment: Mapping[str, str]
+    state: str = ""
+    limit: str = ""
+    events: list[JobEvent] = field(default_factory=list)
 
     def diagnosis(self, outputs: Sequence[Output]) -> Diagnosis | None:
         """The first cause, from what the attempt wrote."""

@@ -60,9 +60,7 @@ def local_files(diagnosis: Diagnosis, started: Started, mounts: Path = _MOUNTS) 
     """
     if diagnosis.category not in _ABOUT_FILES:
         return ""
-    texts = [diagnosis.root.text if diagnosis.root else ""]
-    texts += [diagnosis.exception.message] if diagnosis.exception else []
-    named = [match for text in texts for match in _QUOTED.finditer(text)]
+    named = [match for text in _texts(diagnosis) for match in _QUOTED.finditer(text)]
     found = [PurePath(started.folder, match["after"] or match["before"]) for match in named]
     if (
         diagnosis.category == "library_not_found"
@@ -86,13 +84,16 @@ def _named(diagnosis: Diagnosis, started: Started) -> Iterator[PurePath]:
     """The files that the failure is about: those it names, the module that raised it; else those of
     the job's directory.
     """
-    texts = [diagnosis.root.text] if diagnosis.root else []
-    if diagnosis.exception:
-        texts.append(diagnosis.exception.message)
-    texts.extend(frame.code for frame in diagnosis.stack[-1:])
+    texts = [*_texts(diagnosis), *(frame.code for frame in diagnosis.stack[-1:])]
     found = [PurePath(path) for text in texts for path in _PATH.findall(text)]
     found.extend(PurePath(frame.file) for frame in diagnosis.stack[-1:] if frame.file[:1] == "/")
     yield from found or [PurePath(started.folder)]
+
+
+def _texts(diagnosis: Diagnosis) -> list[str]:
+    """What the failure says."""
+    said = [diagnosis.root.text] if diagnosis.root else []
+    return said + ([diagnosis.exception.message] if diagnosis.exception else [])
 
 
 def _mount(path: PurePath, listed: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
-__all__ = ["Allocation", "allocation_of", "memory_of_tasks"]
+__all__ = ["Allocation", "allocation_of"]
 
 # A variable that only this scheduler sets -> the module that asks it.
 _SCHEDULERS = {
@@ -36,20 +36,6 @@ class Allocation:
     runs: bool
     cancelled: bool
     seconds_left: float | None = None
-
-
-def memory_of_tasks(variables: Mapping[str, str]) -> int:
-    """Resident bytes of the tasks of a job that are no children of its launcher; 0 if unknown.
-
-    Only Slurm starts them elsewhere: other schedulers count them with the process that runs here.
-
-    Args:
-        variables: of the job (`epochzero.run.records.model.Started.scheduler`).
-    """
-    if not variables.get("SLURM_JOB_ID"):
-        return 0
-    resident: int = import_module(_SCHEDULERS["SLURM_JOB_ID"]).memory_of_tasks(variables)
-    return resident
 
 
 def allocation_of(variables: Mapping[str, str]) -> Allocation | None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 _SECONDS = 20.0
 """A controller under load answers late; a job that is being killed has 30 s by default (KillWait of Slurm)."""
@@ -26,15 +24,6 @@ def answer(words: Sequence[str], environment: Mapping[str, str] | None = None) -
     except (OSError, subprocess.SubprocessError):
         return ""
     return "" if done.returncode else done.stdout
-
-
-def json_answer(words: Sequence[str]) -> Mapping[str, Any]:
-    """The same of a command that prints a JSON object; empty if it prints something else."""
-    try:
-        found = json.loads(answer(words))
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def seconds(text: object) -> float | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from epochzero.run.scheduler import Allocation
-from epochzero.run.scheduler.commands import json_answer, seconds
+from epochzero.run.scheduler.commands import answer, seconds
 
 _FIELDS = "jobid stat exit_code exit_reason time_left"
 _REASON = re.compile(r"TERM_\w+")
@@ -29,8 +31,10 @@ def allocation(variables: Mapping[str, str]) -> Allocation | None:
     """See `epochzero.run.scheduler.allocation_of`."""
     number, index = variables.get("LSB_JOBID", ""), variables.get("LSB_JOBINDEX", "0")
     name = f"{number}[{index}]" if index not in ("", "0") else number
-    records = json_answer(("bjobs", "-json", "-o", _FIELDS, name)).get("RECORDS") or []
-    return parse_job(records[0]) if records and "STAT" in records[0] else None
+    with suppress(ValueError, KeyError, IndexError, TypeError):
+        record = json.loads(answer(("bjobs", "-json", "-o", _FIELDS, name)))["RECORDS"][0]
+        return parse_job(record) if "STAT" in record else None
+    return None
 
 
 def parse_job(fields: Mapping[str, Any]) -> Allocation:

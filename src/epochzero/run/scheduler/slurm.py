@@ -40,10 +40,14 @@ def allocation(variables: Mapping[str, str]) -> Allocation | None:
 def memory_of_tasks(variables: Mapping[str, str]) -> int:
     """Resident bytes of all tasks of a job's steps now; 0 if Slurm does not gather them, or does not answer.
 
+    Other schedulers start no tasks elsewhere, and count them with the process that runs here.
+
     Args:
         variables: of the job (`epochzero.run.records.model.Started.scheduler`).
     """
-    number = variables.get("SLURM_JOB_ID", "")
+    number = variables.get("SLURM_JOB_ID")
+    if not number:
+        return 0
     words = ("sstat", "--allsteps", "--noheader", "--parsable2", "--format=JobID,TRESUsageInTot")
     return sum(map(_tasks_memory, answer((*words, f"--jobs={number}")).splitlines()))
 
