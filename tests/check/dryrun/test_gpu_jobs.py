@@ -104,6 +104,8 @@ def test_a_good_job_of_four_processes(tmp_path: Path) -> None:
         dist.all_reduce(loss.detach())
         if rank == 0:
             torch.save(model.module.state_dict(), "model.pt")
+    # The state of a GPU's generator, as torch's DTensor reads it.
+    assert torch.cuda.get_rng_state()[8:].view(torch.int64).numel() == 1
     dist.destroy_process_group()
     """
     torchrun = str(Path(sys.executable).parent / "torchrun")

@@ -218,8 +218,9 @@ class _Answers:
             },
             "empty_cache": self.emptied,
             "memory_summary": lambda *a, **k: "",
-            "get_rng_state": lambda *a: torch.get_rng_state(),
-            "get_rng_state_all": lambda: [torch.get_rng_state() for _ in self.gpus],
+            # Of a GPU: seed and offset, 8 bytes each (torch/distributed/tensor/_random.py, _PhiloxState).
+            "get_rng_state": lambda *a: torch.zeros(16, dtype=torch.uint8),
+            "get_rng_state_all": lambda: [torch.zeros(16, dtype=torch.uint8) for _ in self.gpus],
             "utilization": lambda *a: 0,
             "Stream": Stream,
             "Event": Event,
