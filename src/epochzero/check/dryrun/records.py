@@ -220,13 +220,6 @@ class Configured:
 
 
 @dataclass(frozen=True, slots=True)
-class Starts:
-    """A library was about to start the script in so many processes, and the script was stopped."""
-
-    processes: int = 1
-
-
-@dataclass(frozen=True, slots=True)
 class Ended:
     """The script ended without an error, or was at a line when it reached the time limit."""
 
@@ -252,7 +245,6 @@ Record = (
     | Resumed
     | Allocated
     | Configured
-    | Starts
     | Raised
     | Hung
     | Ended
@@ -274,7 +266,6 @@ _KINDS: Mapping[str, type[Record]] = {
     "hung": Hung,
     "allocated": Allocated,
     "configured": Configured,
-    "starts": Starts,
     "ended": Ended,
 }
 

@@ -54,13 +54,11 @@ from epochzero.check.dryrun.records import (
     Resumed,
     Shortened,
     Site,
-    Starts,
 )
 from epochzero.check.dryrun.records import Ended as Finished
 from epochzero.check.findings import Finding, SourceLocation, Unknown
 from epochzero.check.launch.model import Job
 from epochzero.check.target.model import GPU, Target
-from epochzero.launchers import by_name
 
 SECOND_SHARE = 1 / 3
 """Fraction of the time, if a smaller batch may have to be tried in addition."""
@@ -194,14 +192,8 @@ def _tried(
     end = time.monotonic() + limits.seconds
 
     def within(seconds: float, plan: DryRunPlan) -> DryRunAttempt:
-        nonlocal job
         keep = handed.folder() if handed else None
-        run = attempt(job, plan, replace(limits, seconds=seconds), environment, hear, keep)
-        for starts in run.of(Starts)[:1]:
-            job = _started(job, starts.processes)
-            left = replace(limits, seconds=max(seconds - run.ended.seconds, LEAST_S))
-            run = attempt(job, plan, left, environment, hear, keep)
-        return run
+        return attempt(job, plan, replace(limits, seconds=seconds), environment, hear, keep)
 
     once = within(limits.seconds * (1 - SECOND_SHARE * _may_be_too_much(plan)), plan)
     certain = _is_certain(once)
@@ -222,13 +214,6 @@ def _tried(
     if again.ending in ("time", "killed"):
         return _Tried(once, once.records, certain, ended, ran_out=again.ending == "time")
     return _Tried(again, _both(once, again), not next_plan.batch, ended)
-
-
-def _started(job: Job, processes: int) -> Job:
-    """The job as torchrun would start it, for a library that starts its ranks itself otherwise."""
-    variables = dict.fromkeys(by_name()["torchrun"].sets)
-    job = replace(job, environment={**job.environment, **variables})
-    return job.with_allocation(processes=processes, processes_per_node=processes, nodes=1)
 
 
 def _may_be_too_much(plan: DryRunPlan) -> bool:

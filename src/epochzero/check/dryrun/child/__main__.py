@@ -166,7 +166,7 @@ class DryRun:
         }
         adjusted = (
             own,
-            frameworks.adjusted(self._phases, self._runtime, self._roots, self._spec["world"]),
+            frameworks.adjusted(self._phases, self._runtime, self._roots),
             without_deepspeed.adjusted(self._phases),
             traced.watched(self._phases, self._runtime, self._spec["devices"]),
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -20,16 +20,14 @@ from epochzero.check.dryrun.child.phases import Phases
 
 BATCHES = 2
 STEPS = 3
-_STARTING = ("auto", "ddp", "ddp_find_unused_parameters_true", "ddp_find_unused_parameters_false")
-"""Strategies with which Lightning starts the script again for each further device."""
 KERAS_BACKENDS = ("jax", "tensorflow", "torch")
 
 
 def adjusted(
-    phases: Phases, runtime: Runtime, roots: Roots, world: Mapping[str, int]
+    phases: Phases, runtime: Runtime, roots: Roots
 ) -> dict[str, Callable[[ModuleType], None]]:
     """What is done to each trainer's module once it is imported."""
-    frameworks = _Frameworks(phases, runtime, roots, world)
+    frameworks = _Frameworks(phases, runtime, roots)
     backends = {f"keras.src.backend.{name}.trainer": frameworks.keras for name in KERAS_BACKENDS}
     return {
         "lightning.pytorch.trainer.trainer": frameworks.lightning,
@@ -70,11 +68,8 @@ def _as_of_torch(optimizer: Any) -> SimpleNamespace:
 
 
 class _Frameworks:
-    def __init__(
-        self, phases: Phases, runtime: Runtime, roots: Roots, world: Mapping[str, int]
-    ) -> None:
+    def __init__(self, phases: Phases, runtime: Runtime, roots: Roots) -> None:
         self._phases = phases
-        self._world = world
         self._runtime = runtime
         self._roots = roots
         self._batches, self._steps = BATCHES * runtime.often, STEPS * runtime.often
@@ -95,7 +90,7 @@ class _Frameworks:
             if self._phases.real and options.get("accelerator") in ("gpu", "cuda"):
                 options.update(accelerator="cpu", strategy="auto", precision=None)
             if options.get("accelerator", "auto") in ("auto", "cpu"):
-                self._placed(options)
+                options["devices"] = options["num_nodes"] = 1
             make(trainer, *arguments, **options)
             for keeper in () if self._runtime.whole else trainer.checkpoint_callbacks:
                 for name, most in (("_every_n_epochs", 1), ("_every_n_train_steps", BATCHES)):
@@ -103,17 +98,6 @@ class _Frameworks:
                         setattr(keeper, name, min(getattr(keeper, name), most))
 
         module.Trainer.__init__, module.Trainer.save_checkpoint = made, kept
-
-    def _placed(self, options: dict[str, Any]) -> None:
-        """One device for each rank. Ranks that the trainer would start are started by the dry run instead."""
-        size, devices = self._world["size"], str(options.get("devices"))
-        if size == 1 and str(options.get("strategy", "auto")) in _STARTING and self._phases.real:
-            each = int(devices) if devices.isdigit() else 1
-            processes = each * (options.get("num_nodes") or 1)
-            if processes > 1:
-                self._phases.starts(processes)
-        options["devices"] = self._world["local_size"]
-        options["num_nodes"] = size // self._world["local_size"]
 
     def _few_of_lightning(self, options: dict[str, Any]) -> None:
         if options.get("max_epochs") != 0:

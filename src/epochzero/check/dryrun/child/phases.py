@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from epochzero.check.dryrun.child.emit import Records
 from epochzero.check.dryrun.child.frames import Roots
@@ -264,11 +264,6 @@ class Phases:
         self._runtime.skipped = True
         self._runtime.taken += taken
         self.assume(what)
-
-    def starts(self, processes: int) -> NoReturn:
-        """A library is about to start the script again for other ranks: the dry run does it instead."""
-        self._records.emit("starts", processes=processes)
-        raise SystemExit
 
     def configured(self, config: dict[str, Any]) -> None:
         """DeepSpeed is asked for, with this configuration."""
