@@ -77,13 +77,16 @@ class Reach:
     def at(self, module: Module, node: ast.AST) -> Situation | None:
         """The circumstances of a node; None if the job is not known to reach it."""
         block = self._block(module, getattr(node, "lineno", 1))
-        events = self._within(module.path, block.first, block.last)
         place = module.place(node)
-        if not events:
-            return Situation(place, handled=block.handled) if block.body else None
         line = place.line
-        best = min(events, key=lambda at: (not at.certain, abs(at.place.line - line)))
-        on_line = [at for at in events if at.place.line == line]
+        on_line = self._within(module.path, line, line)
+        # To compare all events of a long module for each of its nodes would take work by the square of its length.
+        best = next((at for at in on_line if at.certain), None)
+        if best is None:
+            events = self._within(module.path, block.first, block.last)
+            if not events:
+                return Situation(place, handled=block.handled) if block.body else None
+            best = min(events, key=lambda at: (not at.certain, abs(at.place.line - line)))
         handled = frozenset[str]().union(*(at.handled for at in on_line)) | block.handled
         certain = best.certain or block.body
         return replace(best, place=place, handled=handled, certain=certain)
