@@ -116,7 +116,9 @@ def _row(one: PublicCommand, target: Target) -> dict[str, Any]:
     except EpochZeroError:
         return row | {"checked": False}
     errors = [each for each in found.findings if each.severity == "error"]
-    keys = [f"{one.repository} {each.rule} {each.place.path}:{each.place.line}" for each in errors]
+    top = f"{one.repository.replace('/', '+')}/"  # of the paths outside the directory where the command is run
+    places = [f"{each.place.path.rpartition(top)[2]}:{each.place.line}" for each in errors]
+    keys = [f"{one.repository} {each.rule} {at}" for each, at in zip(errors, places, strict=True)]
     return row | {"errors": keys}
 
 
