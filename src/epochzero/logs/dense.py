@@ -23,11 +23,11 @@ import numpy.typing as npt
 from epochzero.logs.patterns import NUMBER_BITS
 from epochzero.logs.source import Block
 
-ALIKE_LINES = 24
+ALIKE_LINES = 8
 """Number of hits with the same cues that are selected from the start of a log, and from the end of each
 block near its end.
 """
-MOST_LINES = 2000
+MOST_LINES = 500
 """Number of hits that are selected from the start of a log. Later, until the end is near, only the first
 of each kind is selected, and no traceback as a whole.
 """
