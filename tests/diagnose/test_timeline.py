@@ -558,6 +558,20 @@ def test_of_equal_failures_the_launcher_can_know_the_first(
     assert root(diagnose(ranks + CHILD_FAILED.format(error_file, others)))[2] == rank
 
 
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "[ 815.1] Out of memory: Killed process 815 (python) total-vm:9kB, anon-rss:8kB, file-rss:0kB\n",
+        "[ 815.1] NVRM: Xid (PCI:0000:4b:00): 79, pid=815, GPU has fallen off the bus.\n",
+    ],
+)
+def test_a_line_of_the_kernel_is_joined_to_the_rank_of_its_process(
+    diagnose: Diagnose, kernel: str
+) -> None:
+    found = diagnose(kernel + CHILD_FAILED.format("<N/A>", ALONE).replace(": 1 (pid", ": -9 (pid"))
+    assert root(found)[::2] == (1, 1)
+
+
 def test_dumps_of_all_ranks_explain_a_lost_connection(diagnose: Diagnose) -> None:
     lost = 'Traceback (most recent call last):\n  File "/job/train.py", line 9, in <module>\n    main()\n'
     recorded = (

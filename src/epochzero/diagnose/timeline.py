@@ -380,6 +380,8 @@ def _as_launcher_saw(
             and (j.event.type, j.category) == (event.type, root.category)
         )  # fmt: skip
         return next(alike, root)
+    if event.rank is None and (joined := _rank_of_process(event, judged)) is not None:
+        return replace(root, event=replace(event, rank=joined))
     if event.rank is not None or (event.kind == "line" and not root.match):
         return root
     # PyTorch prints what nobody caught again, with the rank.
@@ -389,6 +391,27 @@ def _as_launcher_saw(
     ]  # fmt: skip
     rank = next(iter(again or named[-1:]), None)
     return root if rank is None else replace(root, event=replace(event, rank=rank))
+
+
+_KERNEL_PID = re.compile(
+    r"\bKilled process (\d+)|\bXid\b[^\n]*?\bpid='?(\d+)|\[(\d+)\]: segfault\b|\btask=[^,\n]*,pid=(\d+)"
+)
+_PID_OF_RANK = re.compile(
+    r"\brank +: (\d+)[^\n]*\n *exitcode +: -?\d+ \(pid: (\d+)\)|\blocal_rank: (\d+) \(pid: (\d+)\)"
+)
+
+
+def _rank_of_process(event: LogEvent, judged: Sequence[Judged]) -> int | None:
+    """The rank of the process that a line of the kernel names, by the launcher's report of its exit."""
+    named = _KERNEL_PID.search(event.message)
+    if named is None:
+        return None
+    pid = next(filter(None, named.groups()))
+    for report in filter(reports_death, judged):
+        for rank, process, local, of_local in _PID_OF_RANK.findall(report.event.message):
+            if pid in (process, of_local):
+                return int(rank or local)
+    return None
 
 
 _LISTED = re.compile(r"\n *rank +: (\d+)[^\n]*\n *exitcode +: \d")
