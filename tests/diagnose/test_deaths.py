@@ -725,3 +725,21 @@ def test_steps_of_other_processes_do_not_overrule_a_lost_gpu(diagnose: Diagnose)
     found = diagnose(START + ASSERTED + LATER + TOP + closed)
     assert found.root is not None
     assert "IndexKernel.cu" in found.root.text
+
+
+@pytest.mark.parametrize(
+    ("end", "title", "retry"),
+    [
+        ("2026-05-02T12:10:00", "The job hung until its time limit", "unknown"),
+        ("2026-05-01T12:11:30", "Slurm: time limit reached", "fails_again"),
+    ],
+    ids=["silent for a day", "at work"],
+)
+def test_a_long_silence_before_the_limit_is_a_hang(
+    diagnose: Diagnose, end: str, title: str, retry: str
+) -> None:
+    log = "".join(f"2026-05-01 12:{n:02}:00,123 - INFO - step {n}\n" for n in range(12))
+    found = diagnose(
+        f"{log}slurmstepd: error: *** JOB 4 ON n1 CANCELLED AT {end} DUE TO TIME LIMIT ***\n"
+    )
+    assert (found.category, found.title, found.retry) == ("timeout", title, retry)

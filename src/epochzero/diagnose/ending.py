@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
 from epochzero.diagnose.facts import Facts
 from epochzero.diagnose.model import End
-from epochzero.diagnose.timeline import Judged, Timeline, absent_rank, ends_process, reports_death
+from epochzero.diagnose.timeline import (
+    DAY,
+    Judged,
+    Timeline,
+    absent_rank,
+    ends_process,
+    reports_death,
+)
+from epochzero.logs.prefix import split
 
 
 def death(root: Judged | None, timeline: Timeline, facts: Facts, *, state_known: bool) -> End:
@@ -68,6 +80,42 @@ def survival(timeline: Timeline, facts: Facts) -> End:
             f"no line reports a termination: {_quoted(aside[-1])}.",
         )
     return End("survived", "no_error", "Nothing in the log reports a failure.")
+
+
+LONG_SILENCE, USUAL_GAPS = 1800.0, 10
+"""Seconds without output before a time limit after which a job is known to have hung (the longest default limit
+of a collective), and so many times longer than any earlier pause.
+"""
+_CANCELLED_AT = re.compile(r"\bCANCELLED AT (\S+)")
+
+
+def silence(root: Judged, tails: Sequence[bytes]) -> float:
+    """Seconds that a job wrote nothing before its time limit ended it; 0 if it wrote, or if times are unknown.
+
+    Args:
+        root: the report of the limit.
+        tails: the last bytes of each log of the job.
+    """
+    reported = _CANCELLED_AT.search(root.event.message)
+    limit = split(f"{reported[1].replace('T', ' ')} x")[0].time if reported else root.event.time
+    if limit is None or limit < DAY:
+        return 0.0
+    lines = b"\n".join(tails).decode("utf-8", "replace").split("\n")
+    stamps = [split(line)[0].time for line in lines if line.strip()]
+    times = [time for time in stamps if time is not None and DAY < time < limit - 1.0]
+    pauses = [later - before for before, later in pairwise(sorted(times))]
+    # What is printed without a time can be of any time.
+    if len(pauses) < FEWEST_PAUSES or len(stamps) > len(times) * TIMED_SHARE:
+        return 0.0
+    times.sort()
+    silent = limit - times[-1]
+    return silent if silent >= max(LONG_SILENCE, USUAL_GAPS * max(pauses)) else 0.0
+
+
+FEWEST_PAUSES = 4
+"""Number of pauses between lines that show how often a job usually writes."""
+TIMED_SHARE = 1.25
+"""At most so many lines for each with a time: of other logs, it is unknown when the last lines were written."""
 
 
 def earlier_failures(timeline: Timeline) -> tuple[str, ...]:

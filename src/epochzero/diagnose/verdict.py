@@ -14,7 +14,7 @@ from epochzero import taxonomy
 from epochzero.diagnose.catalog import SIGNALS
 from epochzero.diagnose.classifier import classify
 from epochzero.diagnose.confidence import confidence
-from epochzero.diagnose.ending import death, survival
+from epochzero.diagnose.ending import death, silence, survival
 from epochzero.diagnose.facts import Facts, signal_name
 from epochzero.diagnose.fingerprint import (
     fingerprint,
@@ -111,7 +111,7 @@ def verdict(timeline: Timeline, job: JobContext) -> Diagnosis:
     reports_death = told and told.status
     says_why = root is not None and (root.role == "cause" or root.category)
     if root is not None and says_why and not reports_death and not root.event.cut_off:
-        found = _failed(root, timeline, job)
+        found = _as_hang(_failed(root, timeline, job), root, job)
         return replace(found, confidence=confidence(found))
     status = _status(root, job.facts)
     if status or root is not None or job.facts.state in _states():
@@ -274,6 +274,28 @@ def _failed(root: Judged, timeline: Timeline, job: JobContext) -> Diagnosis:
         fingerprint=fingerprint(event.type or category, event.message, event.frames),
         end=death(root, timeline, job.facts, state_known=job.facts.state in _states()),
         cost=_cost(job.facts),
+    )
+
+
+def _as_hang(found: Diagnosis, root: Judged, job: JobContext) -> Diagnosis:
+    """The diagnosis of a job that had stopped long before its time limit: more time would not help."""
+    silent = silence(root, job.tails) if found.category == "timeout" else 0.0
+    if not silent:
+        return found
+    hours = f"{silent / 3600:.1f} hours"
+    return replace(
+        found,
+        title="The job hung until its time limit",
+        meaning=f"The job wrote nothing in the last {hours} before its limit, although it had written often before.",
+        root_cause="programming_error",
+        retry="unknown",
+        retry_reason="More time would not have helped. A lost message or a slow service may not come again; a branch "
+        "that ranks do not share hangs at the same place again.",
+        fixes=(
+            "Find where each process waits: run the job with `epochzero run`, which ends a job that hangs and "
+            "records the stacks of all its processes.",
+            *found.fixes,
+        ),
     )
 
 
