@@ -78,7 +78,7 @@ def preloaded_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[st
     """The start of a command line whose `epochzero run` has been imported; what it does is the same."""
     address = tmp_path_factory.mktemp("commands") / "socket"
     words = [sys.executable, TESTS / "command_server.py", address]
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as server:
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as server:
         wait_until(lambda: address.exists() or server.poll() is not None)
         client = (sys.executable, "-I", "-S", str(TESTS / "command_client.py"))
         yield (*client, str(address), "epochzero", "run")
