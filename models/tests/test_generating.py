@@ -189,8 +189,9 @@ def checked(source: str, folder: Path, target: Target) -> CheckResult:
     )  # fmt: skip
 
 
-def test_reading_alone_finds_layers_that_do_not_fit(tmp_path: Path) -> None:
-    broken = break_one(next(plans(20_000)), 0, "linear layer expects one feature more")
+def test_reading_alone_finds_layers_in_a_row_that_do_not_fit(tmp_path: Path) -> None:
+    plan = min(plans(20_000), key=lambda plan: len(plan.layers))
+    broken = break_one(plan, 0, "linear layer expects one feature more")
     (tmp_path / "train.py").write_text(program(broken.plan))
     found = check([sys.executable, "train.py"], Target(name="here"), folder=tmp_path)
     assert broken.line in {one.place.code.strip() for one in found.findings}

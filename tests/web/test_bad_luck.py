@@ -74,6 +74,13 @@ def listening(tmp_path: Path) -> Iterator[Listening]:
     one.close()
 
 
+@pytest.fixture
+def patient(tmp_path: Path) -> Iterator[Listening]:
+    """A service that listens and waits as long as a real one: a busy machine may send a body slowly."""
+    with closing(Listening(tmp_path, limits=LIMITS)) as listening:
+        yield listening
+
+
 def drip(connection: socket.socket, data: bytes, every: float = 0.1) -> bytes:
     """Sends a byte from time to time until the service says something or hangs up; what it says."""
     connection.settimeout(every)
@@ -213,61 +220,61 @@ def files_of_at_most(size: int) -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_full_disk_takes_nothing_and_loses_nothing(listening: Listening) -> None:
+def test_a_full_disk_takes_nothing_and_loses_nothing(patient: Listening) -> None:
     path = f"{ATTEMPT}/logs/output.log"
-    listening.client.put(path, content=LOG)
+    patient.client.put(path, content=LOG)
     more = os.urandom(600_000)
     with files_of_at_most(500_000):
-        full = listening.client.put(f"{path}?offset={len(LOG)}", content=more)
-        sizes = listening.client.get(f"{ATTEMPT}/received").json()["logs"]
+        full = patient.client.put(f"{path}?offset={len(LOG)}", content=more)
+        sizes = patient.client.get(f"{ATTEMPT}/received").json()["logs"]
     assert (full.status_code, full.headers["Retry-After"]) == (507, "60")
     assert "epochzero jobs prune" in full.json()["detail"]
     assert sizes == {"output.log": len(LOG)}
-    kept = listening.client.put(f"{path}?offset={len(LOG)}", content=more)
+    kept = patient.client.put(f"{path}?offset={len(LOG)}", content=more)
     assert kept.json() == {"size": len(LOG) + len(more)}
 
 
-def test_a_service_with_a_full_disk_is_not_ready(listening: Listening) -> None:
-    assert listening.client.get("/readyz").status_code == 200
+def test_a_service_with_a_full_disk_is_not_ready(patient: Listening) -> None:
+    assert patient.client.get("/readyz").status_code == 200
     with files_of_at_most(500_000):
-        answer = listening.client.get("/readyz")
+        answer = patient.client.get("/readyz")
     assert (answer.status_code, "disk" in answer.text) == (503, True)
-    assert listening.client.get("/readyz").status_code == 200
+    assert patient.client.get("/readyz").status_code == 200
 
 
-def test_a_store_on_a_full_disk_says_so_and_goes_on(listening: Listening) -> None:
+def test_a_store_on_a_full_disk_says_so_and_goes_on(patient: Listening) -> None:
     log = "".join(f"{random.randbytes(30).hex()}\n" for _ in range(14_000))
     path = "/api/v1/diagnose-and-store?job=a&exit_code=1"
     with files_of_at_most(200_000):
-        full = listening.client.post(path, content=log)
-        assert listening.client.get("/api/v1/jobs").json()["jobs"] == []
+        full = patient.client.post(path, content=log)
+        assert patient.client.get("/api/v1/jobs").json()["jobs"] == []
     assert full.status_code == 507
     assert "epochzero jobs prune" in full.json()["detail"]
-    assert listening.client.post(path, content=log).json()["new"] is True
+    assert patient.client.post(path, content=log).json()["new"] is True
 
 
 @pytest.mark.parametrize("days", [-2, 2])
 def test_a_job_whose_clock_is_wrong_runs_and_ends_as_it_does(
-    listening: Listening, tmp_path: Path, days: int
+    patient: Listening, tmp_path: Path, days: int
 ) -> None:
     began = time.time() + days * 86_400
     journal = Runs(tmp_path / "runs").write([started(host="elsewhere", time=began)], log=b"one\n")
-    send_attempt(listening.to, journal.parent)
-    intake = listening.service.intake
-    assert until(lambda: bool(_jobs(listening)))
+    send_attempt(patient.to, journal.parent)
+    intake = patient.service.intake
+    assert until(lambda: bool(_jobs(patient)))
     intake._tidy()
-    assert _jobs(listening) == [("red.job1", "running")]
+    assert _jobs(patient) == [("red.job1", "running")]
     with open(journal.parent / "output.log", "ab") as log:
         log.write(b"two\n")
     more = Journal(journal.parent)
     more.write(Output(began + 60, 60.0, "output", ("output.log",), 8))
     more.write(Ended(began + 60, 60.0, 1))
     more.close()
-    send_attempt(listening.to, journal.parent)
-    assert until(lambda: _jobs(listening) == [("red.job1", "failed")])
+    send_attempt(patient.to, journal.parent)
+    assert until(lambda: _jobs(patient) == [("red.job1", "failed")])
     intake._tidy()
-    assert listening.client.get("/api/v1/jobs/job1/logs/output").content == b"one\ntwo\n"
-    assert listening.client.get(f"{ATTEMPT}/received").json()["logs"] == {"output.log": 8}
+    assert patient.client.get("/api/v1/jobs/job1/logs/output").content == b"one\ntwo\n"
+    assert patient.client.get(f"{ATTEMPT}/received").json()["logs"] == {"output.log": 8}
 
 
 @pytest.fixture

@@ -373,7 +373,11 @@ def _as_launcher_saw(
     named = [j.match.rank for j in reports if j.match]
     event = root.event
     listed = "".join(j.event.message for j in reports)
-    if event.rank is not None and _failed_later(event.rank, listed):
+    if (
+        event.rank is not None
+        and event.rank not in named[-1:]
+        and _failed_later(event.rank, listed)
+    ):
         alike = (
             j for j in candidates
             if j.event.rank == named[-1] and j.claim == root.claim

@@ -281,7 +281,7 @@ _SUMS = _sums()
 
 def _fresh(session: Session, team: str, begin: float, end: float) -> frozenset[tuple[int, int]]:
     """The valid sums among some days: number of days and first day of each."""
-    low, high = math.floor(begin), math.ceil(min(end, END / DAY_S))
+    low, high = math.floor(max(begin, -END / DAY_S)), math.ceil(min(end, END / DAY_S))
     rows = session.execute(_SUMS, {"team": team, "low": low, "high": high}).all()
     stale = [day for days, day in rows if not days]
     return frozenset(
