@@ -32,7 +32,7 @@ from epochzero.run.process.guard_process import Guarding
 from epochzero.run.process.siblings import failed_sibling
 from epochzero.run.process.signals import Signals
 from epochzero.run.process.streams import Streams
-from epochzero.run.process.terminal import Keys
+from epochzero.run.process.terminal import Keys, Terminal
 from epochzero.run.records.journal import Journal
 from epochzero.run.records.model import Ended, JobEvent, Record, Started
 from epochzero.run.records.output import Logs
@@ -109,6 +109,7 @@ def run_attempt(
     with ExitStack() as stack:
         adopt_orphans()
         stack.callback(adopt_orphans, False)
+        stack.callback(attempt.give_back_terminal)
         attempt.start(stack.enter_context(Signals()), environment, watchers)
         attempt.wait()
         # torchrun may ask a rank to end whose job has just ended: the last records must still be written.
@@ -136,6 +137,7 @@ class _Attempt:
         self.options = options
         self.logs: Logs | None = None
         self.watching: list[Watching] = []
+        self.terminal: Terminal | None = None
         self.keys: Keys | None = None
         self.exited: tuple[tuple[float, float], int, int | None] | None = None
         self.asked: tuple[float, str] | None = None
@@ -161,6 +163,9 @@ class _Attempt:
             self.watching = [
                 Watching(watcher, self.keep, self.clock, self._end_for) for watcher in watchers
             ]
+        if self.terminal is not None:
+            # Before the job can write: until then the terminal outside would change line ends once more.
+            self.terminal.take_keys()
         self.guarding = Guarding(
             self.options.command or self.started.command,
             environment,
@@ -170,6 +175,11 @@ class _Attempt:
             grace=self.options.grace,
         )
         streams.given()
+
+    def give_back_terminal(self) -> None:
+        """Leaves the terminal outside as it was, also after an error."""
+        if self.terminal is not None:
+            self.terminal.give_back_keys()
 
     def wait(self) -> None:
         """Until the job's tree is gone, and its output is through.

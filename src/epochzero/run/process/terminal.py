@@ -112,7 +112,7 @@ class Keys:
         selector: selectors.BaseSelector,
         interrupted: Callable[[], object],
     ) -> None:
-        """Nothing is carried yet.
+        """Carries keys from now on if the terminal has taken them.
 
         Args:
             terminal: with keys.
@@ -123,6 +123,8 @@ class Keys:
         self._selector = selector
         self._interrupted = interrupted
         self._typed = b""
+        if terminal.raw:
+            self._listen()
 
     def take(self) -> bool:
         """Takes the keys if they are not taken; False while the shell does not allow it."""

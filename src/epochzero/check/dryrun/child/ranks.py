@@ -23,8 +23,9 @@ from epochzero.check.dryrun.child.emit import Records
 
 GRACE_S = 1.0
 """After the first failure, for failures of the other ranks that have the same cause."""
-HANG_S = 2.0
-"""For so long all ranks must wait; each of them reports that it waits after a second."""
+HANG_S = 4.0
+"""For so long all ranks must wait; each of them reports that it waits after a second. On a busy machine the threads that
+connect ranks can need seconds in which all main threads wait."""
 POLL_S = 0.05
 _PEER = re.compile(
     r"[Cc]onnection (was )?(closed|reset|refused|timed out)|Broken pipe|by peer|monitoredBarrier"
