@@ -18,7 +18,7 @@ MOUNTS = """\
 34 22 0:30 / /bucket rw - fuse.gcsfuse bucket rw
 35 22 0:31 / /home/u/archive rw - fuse.archivemount a rw
 """
-STARTED = Started("j", 1, "n", ("python", "train.py"), "/work", "node1", "u", 1, 1000.0)
+STARTED = Started("j", 1, "n", ("python", "train.py"), "/jobs", "node1", "u", 1, 1000.0)
 
 
 def diagnosed(folder: Path, line: str, file: str = "/job/train.py") -> Diagnosis:
@@ -52,8 +52,8 @@ def test_the_mount_of_the_path_in_the_message_decides(
 @pytest.mark.parametrize(
     ("line", "path"),
     [
-        ("FileNotFoundError: [Errno 2] No such file or directory: 'trian.csv'", "/work/trian.csv"),
-        ("python: can't open file '/work/trian.py': [Errno 2] No such file", "/work/trian.py"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'trian.csv'", "/jobs/trian.csv"),
+        ("python: can't open file '/jobs/trian.py': [Errno 2] No such file", "/jobs/trian.py"),
         ("PermissionError: [Errno 13] Permission denied: '/etc/labels.csv'", "/etc/labels.csv"),
         ("FileNotFoundError: [Errno 2] No such file or directory: '/shared/a.csv'", ""),
         ("ModuleNotFoundError: No module named 'bitsandbytes'", "/job/train.py"),

@@ -17,7 +17,7 @@ class Pairs(Dataset):
             a = rng.integers(TOPICS)
             label = int(rng.integers(2))
             b = a if label else (a + rng.integers(1, TOPICS)) % TOPICS
-            words = lambda topic: list(3 + topic * 8 + rng.integers(0, 8, size=5))  # noqa: E731
+            words = lambda topic: list(3 + topic * 8 + rng.integers(0, 8, size=5))
             first, second = words(a), words(b)
             ids = [CLS, *first, SEP, *second, SEP]
             types = [0] * 7 + [1] * 6
