@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from epochzero.run.attempt_setup import AttemptSetup
@@ -204,6 +205,10 @@ class Attempts:
 
         progress, seconds = left.progress, after.ended.elapsed
         farther = progressed(self._farthest, progress)
+        precedents = _remembered(after.started, after.folder, diagnosis, evidence, progress)
+        if precedents.neighbours and after.foreseen(diagnosis, self._job.request.target):
+            # The code and what exists now explain it: that others fail as well does not make it transient.
+            precedents = replace(precedents, neighbours=0)
         self._history.append(
             PastAttempt.of(
                 diagnosis,
@@ -211,13 +216,7 @@ class Attempts:
                 progressed=farther and bool(self._history),
                 checkpoint=progress is not None and bool(progress.checkpoint),
                 evidence=evidence,
-                precedents=_remembered(
-                    after.started,
-                    after.folder,
-                    diagnosis,
-                    storage=evidence.get("shared_storage", ""),
-                    step=progress.step or 0 if progress is not None else 0,
-                ),
+                precedents=precedents,
                 seconds=seconds,
                 since_checkpoint=None if left.saved is None else seconds - left.saved,
                 gpus=after.started.gpus,
@@ -242,9 +241,8 @@ def _remembered(
     started: Started,
     folder: Path,
     diagnosis: Diagnosis | None = None,
-    *,
-    storage: str = "",
-    step: int = 0,
+    evidence: Mapping[str, str] = MappingProxyType({}),
+    progress: JobProgress | None = None,
 ) -> Precedents:
     """Adds an attempt to the history of its home: one that passed, if there is no diagnosis.
 
@@ -253,10 +251,18 @@ def _remembered(
     Returns:
         What the history knows about its failure.
     """
-    from epochzero.run.retry import EndedAttempt, Precedents, program_of, remember
+    from epochzero.run.retry import (
+        EndedAttempt,
+        Precedents,
+        code_of,
+        program_of,
+        remember,
+        shared_resource,
+    )
 
     if started.rank:
         return Precedents()
+    about = evidence.get("environment", "")
     attempt = EndedAttempt(
         time=time.time(),
         job=started.job,
@@ -264,9 +270,10 @@ def _remembered(
         host=(diagnosis and diagnosis.root and diagnosis.root.host) or started.host,
         passed=diagnosis is None,
         fingerprint=diagnosis.fingerprint if diagnosis else "",
-        dimension=diagnosis.dimension if diagnosis else "",
-        storage=storage,
+        storage=evidence.get("shared_storage", ""),
         directory=started.folder,
-        step=step,
+        step=progress.step or 0 if progress is not None else 0,
+        code=code_of(started.command, Path(started.folder)),
+        resource=shared_resource(diagnosis, started, about) if diagnosis else "",
     )
     return remember(home_of(folder), attempt)

@@ -69,7 +69,7 @@ def _(record: model.Output, rank_id: int, sequence: int) -> Iterator[Row]:
 @rows_of.register
 def _(record: model.Decision, rank_id: int, sequence: int) -> Iterator[Row]:
     values = asdict(record) | {"avoid": list(record.avoid)}
-    del values["elapsed"]
+    del values["elapsed"], values["evidence"]  # The reason contains it.
     yield _sequenced(DecisionRow, values, rank_id, sequence)
 
 

@@ -204,6 +204,21 @@ def test_other_jobs_that_failed_on_the_node_lead_to_another_node() -> None:
     assert decide(AUTO, [attempt]).action == "retry_elsewhere"
 
 
+def test_a_decision_names_what_changed_its_chance() -> None:
+    facts = frozenset(["neighbours_failed", "local_files", "environment"])
+    missing = replace(DETERMINISTIC, category="path_not_found", seconds=20)
+    decision = decide(AUTO, [replace(missing, evidence=facts - {"environment"})])
+    assert decision.evidence == {"neighbours_failed": 4, "local_files": 0.2}
+    assert (
+        "to succeed (odds × 4: another program failed because of the same resource at the same time; odds × 0.2: its"
+        " path is on a file system of this node): on average" in decision.reason
+    )
+    by_rule = decide(AUTO, [replace(missing, evidence=facts)])
+    assert "environment" not in by_rule.evidence, "the chance of its rule contains it"
+    assert decide(AUTO, [missing]).evidence == {}
+    assert "to succeed: on average" in decide(AUTO, [missing]).reason
+
+
 def test_always_three_retries_whatever_failed() -> None:
     policy = load_policy("always-3")
     assert [decide(policy, [DETERMINISTIC] * n).action for n in (1, 2, 3, 4)] == [

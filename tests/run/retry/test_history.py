@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from epochzero.run.retry.history import (
     NAME,
     EndedAttempt,
     Precedents,
+    code_of,
     precedents,
     program_of,
     remember,
@@ -32,13 +35,24 @@ def attempt(
     ago: float = 3600.0,
     host: str = "node1",
     program: str = "p",
-    dimension: str = "execution_environment",
     storage: str = "",
     directory: str = "/jobs/a",
+    code: str = "theirs",
+    resource: str = "/data/set",
 ) -> EndedAttempt:
     """An attempt that failed, or passed if the fingerprint is empty."""
     return EndedAttempt(
-        NOW - ago, job, program, host, not fingerprint, fingerprint, dimension, storage, directory
+        NOW - ago,
+        job,
+        program,
+        host,
+        not fingerprint,
+        fingerprint,
+        storage,
+        directory,
+        0,
+        code,
+        resource,
     )
 
 
@@ -47,7 +61,7 @@ def known(home: Path, *attempts: EndedAttempt) -> Precedents:
     for earlier in attempts:
         remember(home, earlier)
     return precedents(
-        home, attempt("now", ago=0.0, storage="server:/export", directory="/jobs/now")
+        home, attempt("now", ago=0.0, storage="server:/export", directory="/jobs/now", code="own")
     )
 
 
@@ -93,12 +107,14 @@ def test_a_weak_fingerprint_has_no_precedents(tmp_path: Path) -> None:
         (attempt("a", ago=60.0, host="node2"), False),
         (attempt("a", ago=60.0, host="node2", storage="server:/export"), True),
         (attempt("a", ago=60.0, host="node2", storage="server:/home"), False),
-        (attempt("a", ago=60.0, dimension="general_code_error"), False),
+        (attempt("a", ago=60.0, resource="storage_full"), False),
+        (attempt("a", ago=60.0, resource=""), False),
+        (attempt("a", ago=60.0, code="own"), False),
         (attempt("now", ago=60.0), False),
         (attempt("a", ago=60.0, directory="/jobs/now"), False),
     ],
 )
-def test_neighbours_failed_here_and_now_by_what_is_outside_of_them(
+def test_neighbours_failed_here_and_now_because_of_the_same_resource(
     tmp_path: Path, other: EndedAttempt, counts: bool
 ) -> None:
     assert bool(known(tmp_path, other).neighbours) is counts
@@ -115,6 +131,28 @@ def test_a_program_is_its_words_and_the_files_among_them(tmp_path: Path) -> None
     assert program_of(command, tmp_path) != first
 
 
+def test_failures_that_are_about_nothing_outside_have_no_neighbours(tmp_path: Path) -> None:
+    for job in "abcd":
+        remember(tmp_path, attempt(job, ago=60.0, resource=""))
+
+    failed = attempt("now", ago=0.0, directory="/jobs/now", code="own", resource="")
+    assert precedents(tmp_path, failed).neighbours == 0
+
+
+def test_a_sweep_runs_one_code(tmp_path: Path) -> None:
+    """Other options, another directory, the same defect."""
+    codes = set()
+    for rate, folder in (("0.1", tmp_path / "a"), ("0.2", tmp_path / "b")):
+        folder.mkdir()
+        (folder / "train.py").write_text("print(1)")
+        codes.add(code_of(("python", "train.py", "--lr", rate), folder))
+    assert len(codes) == 1
+    (folder / "train.py").write_text("print(2)")
+    assert code_of(("python", "train.py", "--lr", "0.1"), folder) not in codes
+    modules = (("python", "-m", "train", "--lr", "0.1"), ("python", "-m", "train", "--lr", "0.2"))
+    assert len({code_of(command, folder) for command in modules}) == 1
+
+
 def test_the_same_program_that_completed_is_known(tmp_path: Path) -> None:
     assert known(tmp_path, attempt("a", "", program="p")).completed
     assert not known(tmp_path / "none").completed
@@ -124,7 +162,8 @@ def test_lines_that_are_no_attempts_are_skipped(tmp_path: Path) -> None:
     remember(tmp_path, attempt("a"))
     with (tmp_path / NAME).open("a") as file:
         file.write('{"time": 1}\n[]\nnot json\n' + json.dumps({"time": "x", "job": 1}) + "\n")
-    remember(tmp_path, attempt("a", ""))
+        newer = asdict(attempt("a", "")) | {"field_of_another_version": 1}
+        file.write(json.dumps(newer) + "\n")
 
     assert precedents(tmp_path, attempt("now")).passed == 1
 
@@ -140,6 +179,33 @@ if not there.exists():
     there.write_text("")
     raise ValueError("cannot parse the header of shard 7")
 """
+
+
+@pytest.mark.parametrize("foreseen", [True, False])
+def test_what_a_check_reports_at_the_same_line_is_not_raised_by_neighbours(
+    run: Callable[..., subprocess.CompletedProcess[bytes]],
+    tmp_path: Path,
+    kept: Kept,
+    foreseen: bool,
+) -> None:
+    target = tmp_path / "gone" / "out.txt"
+    job = tmp_path / "job"
+    job.mkdir()
+    (job / "where.txt").write_text(str(target))
+    where = repr(str(target)) if foreseen else "open('where.txt').read()"
+    (job / "train.py").write_text(f"open({where}, 'w').write('done')\n")
+    kept.home.mkdir()
+    for name in ("a", "b", "c"):
+        shared = attempt(name, host=socket.gethostname(), resource=str(target.parent))
+        remember(kept.home, replace(shared, time=time.time()))
+
+    words = ("--advice-file", tmp_path / "advice.json", "--", sys.executable, "train.py")
+    done = run(*map(str, words), cwd=job)
+
+    raised = {"neighbours_failed", "many_neighbours_failed"}
+    evidence = json.loads((tmp_path / "advice.json").read_text())["evidence"]
+    assert raised.intersection(evidence) == (set() if foreseen else raised)
+    assert (b"another program failed" in done.stderr) is not foreseen
 
 
 POLICY = """

@@ -1,4 +1,4 @@
-"""Which failures are about files of a network file system."""
+"""Which failures are about files of a network file system, or another resource that jobs share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from epochzero.diagnose import Diagnosis, diagnose
 from epochzero.run.records.model import Started
-from epochzero.run.retry import local_files, shared_storage
+from epochzero.run.retry import local_files, shared_resource, shared_storage
 
 MOUNTS = """\
 22 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw
@@ -65,6 +65,30 @@ def test_what_only_this_node_can_change(tmp_path: Path, line: str, path: str) ->
 
     assert local_files(diagnosed(tmp_path, line), STARTED, tmp_path / "mounts") == path
     assert local_files(diagnosed(tmp_path, line), STARTED, tmp_path / "none") == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "resource"),
+    [
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'out/model.pt'", ""),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '/jobs/out/model.pt'", ""),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '/none/a/b.csv'", "/none"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '../none/b.csv'", "/none"),
+        ("RuntimeError: CUDA error: uncorrectable ECC error encountered", "gpu_fault"),
+        ("RuntimeError: CUDA error: device-side assert triggered", ""),
+        ("KeyError: 'lr'", ""),
+        ("ModuleNotFoundError: No module named 'bitsandbytes'", ""),
+    ],
+)
+def test_what_other_jobs_can_fail_of_as_well(tmp_path: Path, line: str, resource: str) -> None:
+    assert shared_resource(diagnosed(tmp_path, line), STARTED) == resource
+
+
+def test_the_subject_of_the_message_is_what_jobs_share(tmp_path: Path) -> None:
+    lost = diagnosed(tmp_path, "OSError: [Errno 116] Stale file handle: 'a'")
+    worked = [f"What failed had worked for {time}." for time in ("12 min", "3 h")]
+    assert shared_resource(lost, STARTED, "The file server had forgotten the file.")
+    assert len({shared_resource(lost, STARTED, subject) for subject in worked}) == 1
 
 
 def test_a_module_of_a_shared_environment_counts(tmp_path: Path) -> None:

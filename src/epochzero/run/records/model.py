@@ -252,6 +252,8 @@ class Decision:
         avoid: nodes that should not be used again.
         saved_gpu_hours: what retries that were not made would have cost.
         risked_gpu_hours: what the retry costs if it fails at the same place.
+        evidence: facts of `epochzero.run.retry.policy.EVIDENCE` that changed the odds that the failure is transient, and by
+            which factor.
     """
 
     kind: ClassVar[str] = "decision"
@@ -264,6 +266,7 @@ class Decision:
     avoid: tuple[str, ...] = ()
     saved_gpu_hours: float = 0.0
     risked_gpu_hours: float = 0.0
+    evidence: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

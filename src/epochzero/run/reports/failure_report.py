@@ -113,6 +113,7 @@ class After:
     state: str = ""
     limit: str = ""
     events: list[JobEvent] = field(default_factory=list)
+    _checks: list[CheckResult | None] = field(default_factory=list)
 
     def diagnosis(self, outputs: Sequence[Output]) -> Diagnosis | None:
         """The first cause, from what the attempt wrote."""
@@ -150,7 +151,24 @@ class After:
         Args:
             target: the platform that the job was meant for; None for this machine.
         """
-        return self._answer("check", lambda: self._checked(target))
+        if not self._checks:
+            self._checks.append(self._answer("check", lambda: self._checked(target)))
+        return self._checks[0]
+
+    def foreseen(self, diagnosis: Diagnosis, target: Target | str | Path | None = None) -> bool:
+        """Whether `check` reports an error at a line of the failure's traceback.
+
+        Args:
+            diagnosis: of the failure.
+            target: as for `checked`.
+        """
+        result = self.checked(target)
+        errors = [f for f in result.findings if f.severity == "error"] if result is not None else []
+        folder = Path(self.started.folder)
+        failed = {(folder / frame.file, frame.line) for frame in diagnosis.stack}
+        return any(
+            (folder / finding.place.path, finding.place.line) in failed for finding in errors
+        )
 
     def _answer(self, tool: str, ask: Callable[[], _Answer | None]) -> _Answer | None:
         try:

@@ -39,6 +39,7 @@ def advice(decision: Decision, *, job: str, attempt: int, exit_code: int) -> Map
         "after_seconds": decision.after,
         "exclude_nodes": list(decision.avoid),
         "risked_gpu_hours": round(decision.risked_gpu_hours, 3),
+        "evidence": dict(decision.evidence),
         "reason": decision.reason,
         "policy": decision.policy,
     }

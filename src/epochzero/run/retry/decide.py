@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -12,7 +12,7 @@ from epochzero.diagnose import Diagnosis
 from epochzero.diagnose.fingerprint import is_weak
 from epochzero.run.records.model import Action, Decision
 from epochzero.run.retry.history import NO_PRECEDENTS, Precedents
-from epochzero.run.retry.policy import Policy, RetryRule, When
+from epochzero.run.retry.policy import EVIDENCE, Policy, RetryRule, When
 
 BLIND_RETRIES = 3
 """What a platform does that does not look: the baseline for what a decision saves."""
@@ -104,11 +104,13 @@ class Stakes:
         saves: hours until a person would have restarted the job, times that probability.
         costs: hours that the retry takes until it fails again, times the probability that the failure is
             permanent. If it is transient, a person would have restarted the job too, so that a failed retry is no waste.
+        odds: by how much each known fact of `EVIDENCE` changed the odds that the failure is transient.
     """
 
     passes: float
     saves: float
     costs: float
+    odds: Mapping[str, float]
 
 
 def decide(
@@ -157,15 +159,18 @@ def decide(
         avoid=_avoid(attempts) if action == "retry_elsewhere" else (),
         saved_gpu_hours=max(0, BLIND_RETRIES - made) * last.gpu_hours if stops else 0.0,
         risked_gpu_hours=0.0 if stops else last.gpus * last.lost_hours,
+        evidence=stakes.odds if stakes is not None else {},
     )
 
 
 def _stakes(policy: Policy, rule: RetryRule, last: PastAttempt, used: int) -> Stakes:
     """Bayes: each known fact and each retry that failed changes the odds that the failure is transient."""
     assert rule.chance is not None
-    odds = rule.chance / (1 - rule.chance) * (1 - policy.passes) ** used
-    for fact in last.evidence.difference(rule.when.evidence):  # Its chance contains those.
-        odds *= policy.evidence.get(fact, 1.0)
+    counted = last.evidence.difference(rule.when.evidence)  # Its chance contains those.
+    changes = {fact: policy.evidence[fact] for fact in policy.evidence if fact in counted}
+    odds = (
+        rule.chance / (1 - rule.chance) * (1 - policy.passes) ** used * math.prod(changes.values())
+    )
     chance = odds / (1 + odds)
     wait = _wait(rule, used, last.fingerprint) / 3600
     # From the beginning again, a retry fails after as long as the attempt did, its start included.
@@ -174,14 +179,17 @@ def _stakes(policy: Policy, rule: RetryRule, last: PastAttempt, used: int) -> St
         chance * policy.passes,
         saves=chance * policy.passes * policy.worth_hours,
         costs=(1 - chance) * (wait + min(last.seconds / 3600, resumed)),
+        odds=changes,
     )
 
 
 def _described(stakes: Stakes, gpus: int) -> str:
     unit = "GPU hours" if gpus else "hours"
     saves, costs = (max(1, gpus) * hours for hours in (stakes.saves, stakes.costs))
+    changes = (f"odds × {factor:g}: {EVIDENCE[fact]}" for fact, factor in stakes.odds.items())
+    because = f" ({'; '.join(changes)})" if stakes.odds else ""
     return (
-        f"A retry has a {stakes.passes:.0%} chance to succeed: on average it saves {saves:.2g} {unit} of"
+        f"A retry has a {stakes.passes:.0%} chance to succeed{because}: on average it saves {saves:.2g} {unit} of"
         f" waiting for a person and wastes {costs:.2g}."
     )
 

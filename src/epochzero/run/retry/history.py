@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import takewhile
 from pathlib import Path
 
@@ -27,8 +27,6 @@ _MANY_NEIGHBOURS = 3
 _LONG_AGO_S = 90 * 86_400.0
 _AT_THE_TIME_S = 900.0
 _LARGEST_SCRIPT = 1 << 20
-_OUTSIDE = frozenset(("execution_environment", "infrastructure"))
-"""Dimensions of failures whose cause can be outside of the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +40,10 @@ class EndedAttempt:
         host: where it ran.
         passed: it ended with exit code 0.
         fingerprint: of its failure; empty if it passed or its failure has no identity.
-        dimension: of its failure.
         storage: the network file system with the files of its failure (`shared_storage`); empty if on none.
         directory: its working directory.
+        code: see `code_of`.
+        resource: what of its environment its failure is about (`shared_resource`); empty if nothing.
         step: the last that it reported; 0 for none.
     """
 
@@ -54,21 +53,25 @@ class EndedAttempt:
     host: str
     passed: bool
     fingerprint: str = ""
-    dimension: str = ""
     storage: str = ""
     directory: str = ""
     step: int = 0
+    code: str = ""
+    resource: str = ""
 
     def failed_near(self, other: EndedAttempt) -> bool:
-        """Whether this is another job that failed there and then by a cause that can be outside both.
+        """Whether this is a job with other code that failed there and then because of the same resource.
 
-        Jobs of one directory do not count: a person starts a job again and again until it runs.
+        Two jobs that fail at the same time have nothing in common by that alone. Jobs with the same code or of the same
+        directory share their defects, and a person starts a job again and again until it runs.
         """
         return (
-            self.job != other.job
+            bool(self.resource)
+            and self.resource == other.resource
+            and self.job != other.job
             and self.directory != other.directory
+            and self.code != other.code
             and (self.host == other.host or (bool(self.storage) and self.storage == other.storage))
-            and _OUTSIDE.issuperset((self.dimension, other.dimension))
             and abs(self.time - other.time) < _AT_THE_TIME_S
         )
 
@@ -80,8 +83,8 @@ class Precedents:
     Attributes:
         passed: retries of this failure after which the job passed or failed in another way.
         repeated: retries of it that failed in the same way.
-        neighbours: other jobs that failed on the same host or network file system within a quarter of an hour, by a
-            cause that can be outside them.
+        neighbours: other jobs that failed within a quarter of an hour because of the same resource of the host or network
+            file system (`EndedAttempt.failed_near`).
         completed: whether the same program has run to its end before.
         earlier: attempts of the same job right before this one that failed in the same way and came as far.
     """
@@ -110,14 +113,31 @@ NO_PRECEDENTS = Precedents()
 
 def program_of(command: Sequence[str], folder: Path) -> str:
     """Identity of what a command runs: its words, and the content of the files among them."""
-    digest = hashlib.sha256()
-    for word in command:
-        digest.update(word.encode("utf-8", "surrogateescape") + b"\0")
-        with suppress(OSError, ValueError):
-            file = folder / word
-            if file.is_file() and file.stat().st_size <= _LARGEST_SCRIPT:
-                digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
+    parts = (word.encode("utf-8", "surrogateescape") + b"\0" for word in command)
+    contents = (_script(folder, word) for word in command)
+    return _digest(part for pair in zip(parts, contents, strict=True) for part in pair)
+
+
+def code_of(command: Sequence[str], folder: Path) -> str:
+    """Identity of the code that a command runs, whatever its options and directory: the scripts in it, else its words
+    before the first option.
+    """
+    scripts = [content for word in command if (content := _script(folder, word))]
+    words = takewhile(lambda word: not word.startswith("--"), command)
+    return _digest(scripts or [word.encode("utf-8", "surrogateescape") + b"\0" for word in words])
+
+
+def _digest(parts: Iterable[bytes]) -> str:
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+
+
+def _script(folder: Path, word: str) -> bytes:
+    """The content of the file that a word names; empty if it names none, or one too large for a script."""
+    with suppress(OSError, ValueError):
+        file = folder / word
+        if file.is_file() and file.stat().st_size <= _LARGEST_SCRIPT:
+            return file.read_bytes()
+    return b""
 
 
 def remember(home: Path, attempt: EndedAttempt) -> Precedents:
@@ -207,7 +227,8 @@ def _read(home: Path) -> Sequence[EndedAttempt]:
 def _attempt(raw: object) -> EndedAttempt:
     if not isinstance(raw, dict):
         raise TypeError("not an object")
-    attempt = EndedAttempt(**raw)
+    known = {f.name for f in fields(EndedAttempt)}  # Other versions write the history, too.
+    attempt = EndedAttempt(**{name: value for name, value in raw.items() if name in known})
     values = asdict(attempt)
     types = {"time": int | float, "passed": bool, "step": int}
     if not all(isinstance(value, types.get(name, str)) for name, value in values.items()):

@@ -19,18 +19,18 @@ from epochzero import taxonomy
 from epochzero.errors import CatalogError
 
 EVIDENCE = {
-    "there_now": "what the attempt missed exists now (`there_now`)",
-    "unseeded": "random numbers that nothing seeds were drawn where it failed (`unseeded`)",
-    "shared_storage": "its files are on a network file system (`shared_storage`)",
-    "local_files": "the path that it names is on a file system of this node (`local_files`)",
-    "environment": "the failure is about something outside the job that may pass (`subject`)",
-    "passed_before": "a retry of this failure has passed before (`Precedents`)",
+    "there_now": "what it missed exists now",
+    "unseeded": "random numbers that nothing seeds were drawn where it failed",
+    "shared_storage": "its files are on a network file system",
+    "local_files": "its path is on a file system of this node",
+    "environment": "its message is about something outside the job",
+    "passed_before": "a retry of it has passed before",
     "never_passed": "three or more retries of it failed and none passed",
-    "neighbours_failed": "other jobs on the host or file system failed at the same time",
+    "neighbours_failed": "another program failed because of the same resource at the same time",
     "many_neighbours_failed": "three or more did",
     "completed_before": "the same program has completed before",
 }
-"""What can be known of a failed attempt in addition to its diagnosis."""
+"""What can be known of a failed attempt in addition to its diagnosis, in the words of a decision's reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,18 @@
-"""Whether a failure is about files on a network file system, which other machines change and which can lag behind or
-fail for a minute, or about files that only this node can change: a misspelt path is still misspelt after a minute.
+"""What of its environment a failure is about: files of a network file system, which other machines change and which can
+lag behind or fail for a minute; files that only this node can change: a misspelt path is still misspelt after a minute;
+or a resource of which other jobs may fail as well.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path, PurePath
 
 from epochzero.diagnose import Diagnosis
+from epochzero.diagnose.fingerprint import is_weak
 from epochzero.run.records.model import Started
 from epochzero.run.retry.there_now import is_here
 
@@ -23,6 +26,8 @@ _NETWORK_FUSE = re.compile(
     r"fuse\.(?:alluxio|beegfs|blobfuse2?|ceph|gcsfuse|geesefs|gluster|goofys|hdfs|juicefs|mfs|moosefs"
     r"|mount-s3|rclone|s3fs|seaweedfs|sshfs|wekafs)"
 )
+_OF_A_NODE = ("gpu_fault", "communication_failure")
+"""Categories of failures of a device of the node, whatever the job does with it."""
 _ABOUT_FILES = ("path_not_found", "permission_denied", "library_not_found")
 # Of Python itself: "can't open file '/job/trian.py': [Errno 2] ..."
 _QUOTED = re.compile(
@@ -60,15 +65,51 @@ def local_files(diagnosis: Diagnosis, started: Started, mounts: Path = _MOUNTS) 
     """
     if diagnosis.category not in _ABOUT_FILES:
         return ""
-    named = [match for text in _texts(diagnosis) for match in _QUOTED.finditer(text)]
-    found = [PurePath(started.folder, match["after"] or match["before"]) for match in named]
-    if (
-        diagnosis.category == "library_not_found"
-    ):  # The module that imports it is in the same environment.
+    found: list[PurePath] = [*_quoted(diagnosis, started)]
+    if diagnosis.category == "library_not_found":
+        # The module that imports it is in the same environment.
         found += [PurePath(started.folder, frame.file) for frame in diagnosis.stack[-1:]]
     listed = _mounts_seen_by(diagnosis, started, mounts)
     kinds = [_mount(path, listed)[0] for path in found]
     return str(found[0]) if kinds and all(kinds) and not any(map(_is_network, kinds)) else ""
+
+
+def shared_resource(diagnosis: Diagnosis, started: Started, subject: str = "") -> str:
+    """What a failure is about that other jobs may use as well: equal in all jobs that fail because of it.
+
+    It is the subject of the message; a device of the node; an absolute path outside the job's directory, by its first part
+    that does not exist; for other failures of the infrastructure their fingerprint. Empty if it is about the job alone.
+
+    Args:
+        diagnosis: of the attempt.
+        started: its first record.
+        subject: what of the environment its message is about, see `epochzero.run.retry.subject`.
+    """
+    if subject:
+        return f"{diagnosis.category}: {re.split(r' [0-9]', subject)[0]}"
+    if diagnosis.category in _ABOUT_FILES:
+        outside = (p for p in _quoted(diagnosis, started) if not p.is_relative_to(started.folder))
+        return next((str(_first_missing(path)) for path in outside), "")
+    if diagnosis.dimension != "infrastructure" or diagnosis.retry == "fails_again":
+        return ""
+    if diagnosis.category in _OF_A_NODE:
+        return diagnosis.category
+    return "" if is_weak(diagnosis.fingerprint) else diagnosis.fingerprint
+
+
+def _quoted(diagnosis: Diagnosis, started: Started) -> Iterator[Path]:
+    """The paths that the system refused, as its message names them."""
+    for text in _texts(diagnosis):
+        for match in _QUOTED.finditer(text):
+            yield Path(os.path.normpath(Path(started.folder, match["after"] or match["before"])))
+
+
+def _first_missing(path: Path) -> Path:
+    """The topmost part of a path that does not exist; the path itself if it exists."""
+    for part in (*reversed(path.parents), path):
+        if not os.path.lexists(part):
+            return part
+    return path
 
 
 def _mounts_seen_by(diagnosis: Diagnosis, started: Started, mounts: Path) -> str:
