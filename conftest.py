@@ -151,6 +151,12 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_sessionfinish() -> None:
+    """Looks for garbage one last time: pytest and the interpreter would do so three more times, for a second each."""
+    gc.collect()
+    gc.freeze()
+
+
 # Debian calls Python python3; in an environment, which many jobs of tests assume, it is python, too.
 if shutil.which("python") is None:
     os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
