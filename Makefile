@@ -36,7 +36,7 @@ test-slurm: $(VENV)/dev
 
 lint: style types
 
-suite: $(VENV)/dev
+suite: $(VENV)/collected
 	$(PYTEST) $(WORKERS)
 
 style: $(VENV)/dev
@@ -75,9 +75,11 @@ site: $(VENV)/site
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
 
+# An old pip, which Python 3.11 brings, takes twice the time to install the packages of the tests.
 $(VENV)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
+	$(PIP) 'pip>=25.1'
 	@touch $@
 
 # Each of these marks an installed set of packages; pyproject.toml says what is in it. Most dependencies of the
@@ -93,6 +95,11 @@ $(VENV)/dev: $(VENV)/python pyproject.toml models/pyproject.toml
 	$(PIP) --no-compile --editable '.[dev]' --editable 'models[onnx]'
 	@$(BIN)/python -m compileall -q -j 0 -x /testing/ $(VENV)/lib/python*/site-packages/torch
 	@touch $@ $(VENV)/core
+
+# Compiles the tests and all that they import once, while types are checked. Otherwise each process of the
+# first run compiles all of it.
+$(VENV)/collected: $(VENV)/dev
+	@$(BIN)/pytest --collect-only -q > $@ || { cat $@; rm $@; exit 1; }
 
 $(VENV)/site: $(VENV)/core
 	$(PIP) --editable '.[site]'
