@@ -43,6 +43,7 @@ SETS = (
     LABELS.with_name("raw_logs_blind_3.jsonl"),
     LABELS.with_name("raw_logs_blind_4.jsonl"),
     LABELS.with_name("raw_logs_blind_5.jsonl"),
+    LABELS.with_name("raw_logs_blind_6.jsonl"),
 )
 EVALUATED = SETS[:4]
 """Sets whose logs have all been evaluated: used for development, and to train models."""

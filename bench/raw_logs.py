@@ -36,9 +36,9 @@ from epochzero.reports.statistics import confusion, kappa
 LOOKS = LABELS.with_name("raw_logs_looks.jsonl")
 FIRST_LOOK = LABELS.with_name("raw_logs_first_look.jsonl")
 FIELDS = ("root_cause", "phase", "retry")
-BLIND = ("blind", *(f"blind_{number}_{half}" for number in (2, 3, 4, 5) for half in HALVES))
+BLIND = ("blind", *(f"blind_{number}_{half}" for number in (2, 3, 4, 5, 6) for half in HALVES))
 PARTS = (*HALVES, *BLIND)
-DEVELOPMENT = tuple(part for part in PARTS if not re.fullmatch("blind_[345]_held_out", part))
+DEVELOPMENT = tuple(part for part in PARTS if not re.fullmatch("blind_[3456]_held_out", part))
 """Parts whose single logs may be inspected."""
 
 
