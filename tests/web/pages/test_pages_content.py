@@ -7,6 +7,7 @@ import io
 import re
 import time
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,8 @@ def test_failures_are_merged_and_split(client: TestClient) -> None:
     csrf = re.search(r'name="csrf" value="([^"]+)"', client.get("/failures/1:abc").text)
     assert csrf is not None
     data = {"csrf": csrf.group(1)}
+    suggested = re.findall(r'<option value="([^"]+)">', client.get("/failures/1:abc").text)
+    assert [unescape(name) for name in suggested] == ['1:"><script>']
     merge = "/failures/1:0b5c4a/merge"
     assert client.post(merge, data=data | {"text": "1:0b5c4a"}).status_code == 422
     assert client.post(merge, data=data | {"text": "1:none"}).status_code == 422

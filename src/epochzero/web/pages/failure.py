@@ -16,7 +16,7 @@ from epochzero.redact import redact
 from epochzero.store import failure_notes, issues
 from epochzero.store.database import Database, StoreError
 from epochzero.store.failures import FailureDetails, failure_details
-from epochzero.store.overview import by_day
+from epochzero.store.overview import by_day, fingerprints
 from epochzero.store.queries import JobFilter, find_jobs
 from epochzero.web.access import CheckedForm, Reads, Viewer, Writes, audit
 from epochzero.web.pages.period import asked_period
@@ -26,7 +26,9 @@ from epochzero.web.state import ServiceState, Store
 router = pages_router()
 
 _MOST_JOBS = 20
+_MOST_SUGGESTIONS = 50
 _LONGEST = 4000
+"""Characters of a note or a resolution."""
 _LONGEST_COMMIT = 100
 _LONGEST_OWNER = 100
 _MOST_DAYS = 365
@@ -41,7 +43,6 @@ _ACTIONS = {
     "merge": "merged",
     "split": "split",
 }
-"""Characters of a note or a resolution."""
 
 
 @router.get("/failures/{fingerprint}", response_model=None)
@@ -57,6 +58,10 @@ def failure(
     if format == "json":
         return JSONResponse(_dict(found))
     its = JobFilter(team=viewer.team, same_failure=found.fingerprints, limit=_MOST_JOBS)
+    period = asked_period(_DAYS, "", "").period
+    alike = fingerprints(
+        store, viewer.team, period, category=found.category, limit=_MOST_SUGGESTIONS
+    )
     return page(
         request, viewer, "failure",
         title=found.title or found.category,
@@ -65,7 +70,8 @@ def failure(
         found=found,
         retry=taxonomy.retries().get(str(found.diagnosis.get("retry", ""))),
         jobs=find_jobs(store, its),
-        days=by_day(store, viewer.team, asked_period(_DAYS, "", "").period, [fingerprint])[fingerprint],
+        days=by_day(store, viewer.team, period, [fingerprint])[fingerprint],
+        alike=[one for one in alike if one.fingerprint != found.fingerprint],
         moment=time.time(),
         longest=_LONGEST,
     )  # fmt: skip
