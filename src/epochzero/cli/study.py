@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from epochzero import taxonomy
 from epochzero.cli.group import Group
 from epochzero.cli.layout import counted, wrapped
 from epochzero.cli.line import line
@@ -129,10 +130,15 @@ def _write_text(studied: FailuresStudied, page: Path) -> None:
     left = sum(summary["left_out"].values())
     failures = f"{summary['failures']:,}, of {counted(summary['read'], 'record')}"
     click.echo(wrapped("Failures", failures + (f"; {left:,} could not be used" if left else "")))
-    for label, key in (("Dimensions", "dimensions"), ("Categories", "categories")):
-        words = sorted(summary[key].items(), key=lambda pair: -pair[1]["count"])[:5]
-        if words:
-            shares = (f"{word} {100 * one['share']:.1f}\xa0%" for word, one in words)
+    for label, key, terms in (
+        ("Dimensions", "dimensions", taxonomy.dimensions()),
+        ("Categories", "categories", taxonomy.categories()),
+    ):
+        groups = sorted(summary[key].items(), key=lambda pair: -pair[1]["count"])[:5]
+        if groups:
+            shares = (
+                f"{terms[word].title} {100 * group['share']:.1f}\xa0%" for word, group in groups
+            )
             click.echo(wrapped(label, ", ".join(shares)))
     for word, one in summary["agreement"].items():
         kappa = one["kappa"]["value"]

@@ -85,7 +85,7 @@ def study_failures(corpus: Corpus, *, seed: int = 0) -> FailuresStudied:
     else:
         missing["Labels"] = "no failure is labelled"
     data = _data(corpus, failures, missing)
-    report = Report(f"Failures of {corpus.source}", _lead(corpus, failures), (*sections, data))
+    report = Report(f"Failures in {corpus.source}", _lead(corpus, failures), (*sections, data))
     return FailuresStudied(report, _summary(corpus, failures, missing, agreed))
 
 
