@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from epochzero.integrations import loss_guard  # noqa: E402 - needs torch
 from epochzero.integrations.loss_guard import guard  # noqa: E402
-from tests.torch_jobs import without_compiler  # noqa: E402
+from tests.torch_jobs import light_torch  # noqa: E402
 from tests.waiting import PATIENCE_S  # noqa: E402
 
 JOB = """
@@ -56,7 +56,7 @@ def _nothing_skipped_yet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_two_ranks_skip_the_same_batches(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(without_compiler(JOB))
+    (tmp_path / "train.py").write_text(light_torch(JOB))
     ranks = [
         subprocess.Popen(
             [sys.executable, "train.py"],

@@ -12,7 +12,7 @@ import pytest
 
 import epochzero
 from epochzero import InputError, WatchOptions
-from tests.torch_jobs import without_compiler
+from tests.torch_jobs import light_torch
 
 CALL = """
 import json, os, sys
@@ -88,7 +88,7 @@ def test_a_watched_training_comes_back_with_its_verdict(
     tmp_path: Path, words: tuple[str, ...], told: list[object]
 ) -> None:
     pytest.importorskip("torch")
-    (tmp_path / "train.py").write_text(without_compiler(TRAINING))
+    (tmp_path / "train.py").write_text(light_torch(TRAINING))
     done = subprocess.run(
         [sys.executable, "-c", WATCHED, *words],
         cwd=tmp_path, capture_output=True, text=True, env=dict(os.environ),

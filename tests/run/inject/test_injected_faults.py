@@ -14,7 +14,7 @@ import epochzero
 from epochzero.run.inject.outcome import EVENT
 from epochzero.run.records.model import Concluded, JobEvent
 from tests.run.conftest import Kept
-from tests.torch_jobs import without_compiler
+from tests.torch_jobs import light_torch
 from tests.waiting import PATIENCE_S
 
 Run = Callable[..., CompletedProcess[bytes]]
@@ -56,7 +56,7 @@ def outcomes(kept: Kept) -> dict[str, tuple[str, str]]:
 @pytest.fixture
 def train(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs the training with options of a run and words of its own."""
-    (tmp_path / "train.py").write_text(without_compiler(TRAINING))
+    (tmp_path / "train.py").write_text(light_torch(TRAINING))
     monkeypatch.chdir(tmp_path)
 
     def call(*options: str, words: tuple[str, ...] = ()) -> CompletedProcess[bytes]:

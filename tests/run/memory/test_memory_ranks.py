@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.torch_jobs import without_compiler
+from tests.torch_jobs import light_torch
 from tests.waiting import PATIENCE_S
 
 TRAINING = """
@@ -73,7 +73,7 @@ os._exit(0)
 
 def _train(folder: Path, where: str) -> list[dict[str, object]]:
     folder.mkdir()
-    (folder / "train.py").write_text(without_compiler(TRAINING))
+    (folder / "train.py").write_text(light_torch(TRAINING))
     ranks = [
         subprocess.Popen([sys.executable, folder / "train.py", str(rank), str(folder), where])
         for rank in range(2)

@@ -25,7 +25,7 @@ from epochzero.run.replay.child.files import (
 from epochzero.run.replay.model import ReplayResult
 from epochzero.run.replay.reading import read_capture
 from tests.run.replay.conftest import capture_of
-from tests.torch_jobs import without_compiler
+from tests.torch_jobs import light_torch
 
 pytest.importorskip("torch")
 
@@ -98,7 +98,7 @@ def again(folder: Path, **how: object) -> ReplayResult:
 @pytest.fixture(scope="module", params=["0", "2"])
 def bad_sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A captured job, whose loader has this many workers."""
-    return capture_of(tmp_path_factory.mktemp("bad"), BAD_SAMPLE, request.param)
+    return capture_of(tmp_path_factory.mktemp("bad"), light_torch(BAD_SAMPLE), request.param)
 
 
 def test_a_bad_sample_comes_again_from_the_start_and_from_the_snapshot(
@@ -122,7 +122,7 @@ def test_a_bad_sample_comes_again_from_the_start_and_from_the_snapshot(
 def test_a_loss_that_is_not_finite_comes_again_in_the_same_operator(
     captured: Captured, tmp_path: Path
 ) -> None:
-    folder = captured(NOT_A_NUMBER, code=0)
+    folder = captured(light_torch(NOT_A_NUMBER), code=0)
     (tmp_path / "written.txt").unlink()
     replayed = again(folder, inspect=True)
     assert replayed.reproduced
@@ -212,7 +212,7 @@ def test_data_that_is_gone_is_named(captured: Captured, tmp_path: Path) -> None:
 
 
 def test_a_job_that_ends_well_leaves_nothing(captured: Captured) -> None:
-    folder = captured("import torch\n", code=0)
+    folder = captured(light_torch("import torch\n"), code=0)
     assert not (folder / "capture").exists()
     with pytest.raises(InputError, match="contains no capture"):
         again(folder)
@@ -227,7 +227,7 @@ def test_a_job_ends_with_what_it_would_without(captured: Captured, tmp_path: Pat
     text = (
         seeded.replace("range(50)", "range(2)") + "\ntorch.save(model.state_dict(), sys.argv[2])\n"
     )
-    captured(text, "0", "with.pt", code=0)
+    captured(light_torch(text), "0", "with.pt", code=0)
     subprocess.run([sys.executable, "train.py", "0", "without.pt"], cwd=tmp_path, check=True)
     import torch
 
@@ -321,7 +321,7 @@ for step in range(9):
 
 def test_ranks_of_torchrun_come_again_together(captured: Captured) -> None:
     folder = captured(
-        without_compiler(RANKS), before=("-m", "torch.distributed.run", "--nproc_per_node=2")
+        light_torch(RANKS), before=("-m", "torch.distributed.run", "--nproc_per_node=2")
     )
     replayed = again(folder)
     assert (replayed.expected.text, replayed.reproduced) == ("ValueError: bad shard", True)
@@ -381,14 +381,14 @@ def test_what_the_job_itself_has_written_and_is_read_now_is_named(captured: Capt
 
 
 def test_a_job_that_was_ended_from_outside_is_said_to_be(captured: Captured) -> None:
-    folder = captured(
+    program = (
         "import os, signal, time, torch\n"
         "weight = torch.ones(2, requires_grad=True)\n"
         "weight.sum().backward()\n"
         "if 'EPOCHZERO_REPLAY' not in os.environ:\n"
-        "    os.kill(os.getpid(), signal.SIGTERM)\n    time.sleep(60)\n",
-        code=143,
+        "    os.kill(os.getpid(), signal.SIGTERM)\n    time.sleep(60)\n"
     )
+    folder = captured(light_torch(program), code=143)
     replayed = again(folder)
     assert (replayed.expected.type, replayed.reproduced) == ("SIGTERM", False)
     assert any("terminated from outside" in text for text in replayed.differences)
@@ -414,7 +414,7 @@ for x in torch.utils.data.DataLoader(Stream(), 2):
 def test_a_stream_goes_on_from_the_snapshot_with_the_batches_that_were_kept(
     captured: Captured,
 ) -> None:
-    folder = captured(without_compiler(STREAM))
+    folder = captured(light_torch(STREAM))
     capture = read_capture(folder)
     assert capture.snapshot is not None
     replayed = again(folder, way="snapshot")
@@ -446,7 +446,7 @@ def test_epochs_after_the_snapshot_are_shuffled_as_they_were(
     captured: Captured, after: int
 ) -> None:
     """From a snapshot before the first batch of an epoch, within one, and before its last."""
-    folder = captured(without_compiler(EPOCHS).replace("AFTER", str(after)))
+    folder = captured(light_torch(EPOCHS).replace("AFTER", str(after)))
     capture = read_capture(folder)
     assert capture.snapshot is not None
     assert capture.snapshot.steps == 3 + after
@@ -468,7 +468,7 @@ for _ in torch.utils.data.DataLoader(Data(), 2, num_workers=1):
 
 def test_what_failed_in_a_worker_is_told_with_its_own_type_and_line(captured: Captured) -> None:
     """Also where it cannot be raised again: this exception needs more than a message."""
-    replayed = again(captured(IN_A_WORKER))
+    replayed = again(captured(light_torch(IN_A_WORKER)))
     assert replayed.reproduced
     expected = replayed.expected
     assert (expected.type, expected.line) == ("json.decoder.JSONDecodeError", 7)

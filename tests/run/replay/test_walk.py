@@ -19,6 +19,7 @@ from epochzero.cli.replay import command
 from epochzero.errors import InputError
 from epochzero.run.replay.program import write_program
 from epochzero.run.replay.walk_result import Walked, walked_of
+from tests.torch_jobs import light_torch
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -202,7 +203,7 @@ def test_what_cannot_be_read_is_nothing(told: Any) -> None:
 
 
 def test_a_replay_walks_and_writes_a_program(captured: Any, tmp_path: Path) -> None:
-    folder = captured(NOT_A_NUMBER)
+    folder = captured(light_torch(NOT_A_NUMBER))
     program = tmp_path / "failure.py"
     result = CliRunner().invoke(command, [str(folder), "--program", str(program)])
     assert result.exit_code == 0, result.output

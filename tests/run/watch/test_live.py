@@ -18,7 +18,7 @@ from epochzero.run.watch.live import EVENT, EXIT_CODE, FOUND_EVENT, News
 from epochzero.run.watch.model import TrainingFinding, of_dict, to_dict
 from epochzero.run.watch.record_reader import MOST_BYTES, Followed, Following
 from tests.run.conftest import Kept
-from tests.torch_jobs import without_compiler
+from tests.torch_jobs import light_torch
 from tests.waiting import PATIENCE_S
 
 torch = pytest.importorskip("torch")
@@ -57,7 +57,7 @@ def train(run: Run, tmp_path: Path) -> Run:
     def call(
         *options: str, program: str = FAULTY, steps: int = 20, sleep: float = 0.0, **how: object
     ) -> subprocess.CompletedProcess[bytes]:
-        (tmp_path / "train.py").write_text(without_compiler(program))
+        (tmp_path / "train.py").write_text(light_torch(program))
         words = (sys.executable, "train.py", str(steps), str(sleep))
         how = {"cwd": tmp_path, "timeout": PATIENCE_S, **how}
         return run("--watch", *options, "--", *words, **how)
@@ -220,7 +220,7 @@ def test_a_python_without_us_is_watched_and_stays_without_us(run: Run, tmp_path:
     python = getattr(sys, "_base_executable", sys.executable)
     environment = {**os.environ, "PYTHONPATH": str(Path(torch.__file__).parents[1])}
     program = FAULTY + "import importlib.util as util; print(util.find_spec('epochzero'))\n"
-    (tmp_path / "train.py").write_text(without_compiler(program))
+    (tmp_path / "train.py").write_text(light_torch(program))
     there = subprocess.run([python, "-c", "import epochzero"], env=environment, check=False)
     if there.returncode == 0:
         pytest.skip("this Python has us")
@@ -238,7 +238,7 @@ def test_a_python_without_us_is_watched_and_stays_without_us(run: Run, tmp_path:
 
 def test_of_several_ranks_the_first_is_watched(run: Run, tmp_path: Path, kept: Kept) -> None:
     program = FAULTY.replace("print(", "os.environ['RANK'] == '1' or print(")
-    (tmp_path / "train.py").write_text(without_compiler(program))
+    (tmp_path / "train.py").write_text(light_torch(program))
     words = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2")
     done = run(
         "--watch", "--", *words, "train.py", "20", "0", cwd=tmp_path, timeout=PATIENCE_S

@@ -21,7 +21,7 @@ from epochzero.run.watch.live import (
     watched_environment,
 )
 from tests.run.watch.child.conftest import Heard
-from tests.torch_jobs import without_compiler
+from tests.torch_jobs import light_torch
 
 SOURCE = Path(epochzero.__file__).parent.parent
 Watch = Callable[..., tuple[Heard, str]]
@@ -66,7 +66,7 @@ def watch(tmp_path: Path) -> Watch:
 def test_a_training_is_watched_from_begin_to_end_and_who_only_launches_does_not_write(
     watch: Watch,
 ) -> None:
-    program = TRAINING + (
+    program = light_torch(TRAINING) + (
         "import subprocess, sys\n"
         "if sys.argv[1:]: train()\n"
         "else: subprocess.run([sys.executable, __file__, 'again'], check=True)\n"
@@ -82,7 +82,7 @@ def test_a_training_is_watched_from_begin_to_end_and_who_only_launches_does_not_
 
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 def test_workers_of_a_loader_do_not_write(watch: Watch, context: str) -> None:
-    program = without_compiler(TRAINING) + (
+    program = light_torch(TRAINING) + (
         "if __name__ == '__main__':\n"
         "    data = torch.utils.data.TensorDataset(torch.zeros(8, 4))\n"
         f"    loader = torch.utils.data.DataLoader(data, 4, num_workers=1, multiprocessing_context='{context}')\n"
@@ -115,7 +115,7 @@ torch.distributed.destroy_process_group()
 def test_of_several_ranks_the_first_is_watched(watch: Watch) -> None:
     launcher = (
         "import os, subprocess, sys\n"
-        f"program = {without_compiler(DISTRIBUTED)!r}\n"
+        f"program = {light_torch(DISTRIBUTED)!r}\n"
         "import torch\n"
         "open('rank.py', 'w').write(program)\n"
         "both = []\n"
@@ -139,7 +139,7 @@ def test_another_version_of_this_package_is_left_to_the_job(watch: Watch, tmp_pa
     (other / "__init__.py").write_text("VERSION = 'another'\n")
     program = (
         "import epochzero\n"
-        + without_compiler(TRAINING)
+        + light_torch(TRAINING)
         + "train()\nimport epochzero\nprint(epochzero.VERSION)\n"
     )
     heard, said = watch(program)
