@@ -49,11 +49,15 @@ def pages() -> Iterator[tuple[str, str]]:
 
 def _borders() -> str:
     lines = ["# Borders between categories", ""]
-    lines += ["One question decides between two categories that are easily confused.", ""]
-    for border in sorted(taxonomy.borders(), key=lambda b: (b.yes, b.no)):
-        lines += [f"## {border.yes} or {border.no}", "", border.question, ""]
-        lines += [f"Yes, `{border.yes}`:", "", "```text", border.yes_example, "```", ""]
-        lines += [f"No, `{border.no}`:", "", "```text", border.no_example, "```", ""]
+    lines += [
+        "One question decides between two categories, phases or root causes that are easily confused.",
+        "",
+    ]
+    for border in sorted(taxonomy.borders(), key=lambda b: (b.field, b.yes, b.no)):
+        field = "" if border.field == "category" else f" ({border.field.replace('_', ' ')})"
+        lines += [f"## {border.yes} or {border.no}{field}", "", border.question, ""]
+        lines += [f"Yes, `{border.yes}`:", "", "```text", border.yes_example.strip(), "```", ""]
+        lines += [f"No, `{border.no}`:", "", "```text", border.no_example.strip(), "```", ""]
     return "\n".join(lines)
 
 

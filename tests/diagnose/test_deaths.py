@@ -338,9 +338,9 @@ def test_metrics_after_a_traceback_logged_as_an_error_are_no_later_steps(
     assert diagnose(START + ERROR_RECORD + LATER).outcome == "no_failure"
 
 
-def test_an_iterator_that_ends_too_early_is_about_the_data_of_the_job(diagnose: Diagnose) -> None:
+def test_code_that_asks_an_exhausted_iterator_for_more_has_to_change(diagnose: Diagnose) -> None:
     found = diagnose(START + TOP + "StopIteration\n")
-    assert (found.category, found.root_cause) == ("corrupt_data", "exceptional_data")
+    assert (found.category, found.root_cause) == ("illegal_index", "programming_error")
 
 
 @pytest.mark.parametrize(

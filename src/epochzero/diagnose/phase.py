@@ -42,12 +42,8 @@ _INFERS = re.compile(
 
 def _decided(frames: Sequence[Frame], *, trained: bool) -> str:
     """The phase that the definitions decide by who called whom; empty if they decide none."""
-    names = [frame.function.rpartition(".")[2] for frame in frames]
-    data = max(
-        (n for n, name in enumerate(names) if _OF_DATA_SET.match(name) and _of_data(frames[n])),
-        default=-1,
-    )
-    if data >= 0 and not any(map(_OF_MODEL.match, names[data:])):
+    names = _names(frames)
+    if reads_sample(frames):
         return "preprocessing"
     if any(map(_OF_TEST.match, names)):
         return "evaluation"
@@ -60,6 +56,20 @@ def _decided(frames: Sequence[Frame], *, trained: bool) -> str:
     ):
         return "evaluation"
     return ""
+
+
+def _names(frames: Sequence[Frame]) -> list[str]:
+    return [frame.function.rpartition(".")[2] for frame in frames]
+
+
+def reads_sample(frames: Sequence[Frame]) -> bool:
+    """Whether a data set or its loader was reading a sample, and no model was called by it."""
+    names = _names(frames)
+    data = max(
+        (n for n, name in enumerate(names) if _OF_DATA_SET.match(name) and _of_data(frames[n])),
+        default=-1,
+    )
+    return data >= 0 and not any(map(_OF_MODEL.match, names[data:]))
 
 
 def _of_data(frame: Frame) -> bool:
@@ -95,6 +105,9 @@ def phase_of(
     if stated:
         return stated
     phase = _weighed(frames, category, kind=kind, work=work)
+    if category == "interrupted" and trained and phase in {"initialization", "preprocessing"}:
+        # What a signal interrupts within the loop says nothing of the job.
+        return "training"
     names = [frame.function for frame in frames]
     trains = next((n for n, name in enumerate(names) if "train" in name), len(names))
     validates = phase == "evaluation" and any(map(_OF_EPOCH.match, names[trains:]))

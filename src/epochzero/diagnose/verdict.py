@@ -31,7 +31,7 @@ from epochzero.diagnose.model import (
     ExceptionInfo,
     Root,
 )
-from epochzero.diagnose.phase import TRAINING, phase_of
+from epochzero.diagnose.phase import TRAINING, phase_of, reads_sample
 from epochzero.diagnose.timeline import (
     BURST_LINES,
     EXCEPTION,
@@ -255,7 +255,7 @@ def _failed(root: Judged, timeline: Timeline, job: JobContext) -> Diagnosis:
         outcome="failed",
         category=category,
         dimension=_dimension(category),
-        root_cause=(signature.root_cause if signature else "") or _cause(event, category, default),
+        root_cause=(signature.root_cause if signature else "") or _cause(event, stack, category),
         phase=phase_of(stack, category, kind=event.type, work=_work(root, job), stated=told),
         retry=retry,
         retry_reason=reason,
@@ -323,13 +323,17 @@ _SLIPS = frozenset(
 )  # fmt: skip
 
 
-def _cause(event: LogEvent, category: str, default: _Default) -> str:
+def _cause(event: LogEvent, stack: Sequence[Frame], category: str) -> str:
     """The category's usual root cause; a defect of the library where a slip is in a line of its own.
 
     A library that refuses a call says so with ``raise``. Where Python itself fails in another line of
     its code, the library did not expect what happened; but right below the user's call, what the user
     passed is the nearer explanation.
     """
+    default = _defaults()[category]
+    if category == "tensor_mismatch" and reads_sample(stack):
+        # The code suited the samples before this one.
+        return "exceptional_data"
     if category == "attribute_not_found" and _VERSIONS.search(event.message):
         return "environment"
     if event.type == "FileExistsError":

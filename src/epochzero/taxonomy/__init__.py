@@ -92,9 +92,10 @@ class Border:
     """What decides between two categories that are easily confused.
 
     Attributes:
-        yes, no: the categories if the answer is yes or no.
+        yes, no: the categories, or other values of the field, if the answer is yes or no.
         question: that decides.
         yes_example, no_example: a message on each side.
+        field: ``category``, ``phase`` or ``root_cause``.
     """
 
     yes: str
@@ -102,6 +103,7 @@ class Border:
     question: str
     yes_example: str
     no_example: str
+    field: str = "category"
 
 
 Vocabulary = Mapping[str, Term]
