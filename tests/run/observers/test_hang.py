@@ -41,6 +41,7 @@ from epochzero.run.records.model import Concluded, JobEvent, JobProgress, Record
 from tests.ports import unused_port
 from tests.run.conftest import Kept
 from tests.run.trees import SLEEPER, job, until
+from tests.torch_jobs import light_torch
 from tests.waiting import PATIENCE_S
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
@@ -91,9 +92,23 @@ def events_of(watcher: Watcher, pid: int, folder: Path, seconds: float) -> list[
     return watch(watcher, seconds)
 
 
+def first_events(watcher: Watcher, count: int) -> list[JobEvent]:
+    """As many events or more, of a look five times a second."""
+    found: list[JobEvent] = []
+
+    def came() -> bool:
+        found.extend(watch(watcher, 0.2))
+        return len(found) >= count
+
+    until(came)
+    return found
+
+
 def test_ranks_that_outlive_a_failed_one_are_ended(tmp_path: Path) -> None:
     with job(launch(SLEEPER, FAILING)) as child:
-        lost, ended = events_of(RankWatcher(1.0), child.pid, tmp_path, 5)
+        watcher = RankWatcher(1.0)
+        watcher.started(child.pid, tmp_path, Clock())
+        lost, ended = first_events(watcher, 2)
         assert child.wait(PATIENCE_S) == 0
     assert (lost.what, lost.rank) == ("rank_lost", 1)
     assert ended.what == "ended_hung_ranks"
@@ -107,9 +122,10 @@ def test_a_rank_that_ignores_sigterm_is_killed_with_its_children(tmp_path: Path)
     )
     with job(launch(stubborn, FAILING)) as child:
         tree = Tree(child.pid)
-        events = events_of(RankWatcher(1.0), child.pid, tmp_path, 6)
-        assert len(events) == 2
-        until(lambda: not tree.read())
+        watcher = RankWatcher(1.0)
+        watcher.started(child.pid, tmp_path, Clock())
+        assert len(first_events(watcher, 2)) == 2
+        until(lambda: not (watch(watcher, 0.2) or tree.read()))
 
 
 def test_a_rank_that_has_done_its_work_is_no_loss(tmp_path: Path) -> None:
@@ -119,12 +135,18 @@ def test_a_rank_that_has_done_its_work_is_no_loss(tmp_path: Path) -> None:
 
 def test_ranks_that_print_are_left_alone(tmp_path: Path) -> None:
     with job(launch(SLEEPER, FAILING)) as child:
-        watcher = RankWatcher(1.0)
+        watcher = RankWatcher(2.0)
         watcher.started(child.pid, tmp_path, Clock())
-        events = []
-        for _ in range(8):
+        events: list[JobEvent] = []
+
+        def prints() -> bool:
             watcher.output("stdout", b"step 7\n")
-            events += watch(watcher, 0.5)
+            events.extend(watch(watcher, 0.5))
+            return bool(events)
+
+        until(prints)
+        for _ in range(6):
+            prints()
         assert [event.what for event in events] == ["rank_lost"]
         assert len(Tree(child.pid).read()) == 2
 
@@ -146,7 +168,9 @@ def test_a_helper_that_a_rank_left_is_no_rank(tmp_path: Path) -> None:
 
 def test_what_torchrun_started_is_left_to_it(tmp_path: Path) -> None:
     with job(launch(SLEEPER, FAILING), TORCHELASTIC_RUN_ID="none") as child:
-        events = events_of(RankWatcher(0.5), child.pid, tmp_path, 4)
+        watcher = RankWatcher(0.5)
+        watcher.started(child.pid, tmp_path, Clock())
+        events = first_events(watcher, 1) + watch(watcher, 2)
         assert [event.what for event in events] == ["rank_lost"]
 
 
@@ -163,12 +187,13 @@ def test_a_rank_whose_shell_took_its_status(tmp_path: Path, said: bytes, what: i
         events = watch(watcher, 1)
         if said:
             watcher.output("stderr", said)
-        assert len(events + watch(watcher, 4)) == what
+        events += first_events(watcher, what - len(events)) if what else watch(watcher, 4)
+        assert len(events) == what
 
 
 def gloo(folder: Path, what: str, then: str) -> tuple[str, dict[str, str]]:
     """A job of two ranks, and its variables."""
-    script = GLOO.format(what=what, then=then)
+    script = light_torch(GLOO.format(what=what, then=then))
     variables = {
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(unused_port()),
@@ -183,14 +208,8 @@ def test_a_rank_that_waits_for_a_dead_one_in_torch(tmp_path: Path) -> None:
     with job(script, **variables) as child:
         watcher = RankWatcher(1.0)
         watcher.started(child.pid, tmp_path, Clock())
-        events: list[JobEvent] = []
-
-        def over() -> bool:
-            nonlocal events
-            events += watch(watcher, 0.2)
-            return child.poll() is not None
-
-        until(over)
+        events = first_events(watcher, 2)
+        child.wait(PATIENCE_S)
     assert [event.what for event in events] == ["rank_lost", "ended_hung_ranks"]
     assert events[0].rank == 1
 
@@ -210,15 +229,7 @@ def test_a_hang_in_torch_names_each_rank_and_its_line(
         until(lambda: (tmp_path / "ready0").exists() and (tmp_path / "ready1").exists())
         watcher = HangWatcher(4.0, dict(os.environ))
         watcher.started(child.pid, tmp_path, Clock())
-        events: list[JobEvent] = []
-
-        def hung() -> bool:
-            nonlocal events
-            events += watch(watcher, 1.0)
-            return bool(events)
-
-        until(hung)
-    (stall, *_) = events
+        (stall, *_) = first_events(watcher, 1)
     assert stall.what == "stall"
     assert stall.rank == 1
     assert (
@@ -302,16 +313,10 @@ with concurrent.futures.ThreadPoolExecutor(1) as pool:
 
 def test_a_sign_of_life_of_another_thread_is_no_progress_of_a_pool(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(DEADLOCK)
-    events: list[JobEvent] = []
     with job(f"import runpy; runpy.run_path({str(tmp_path / 'train.py')!r})") as child:
         watcher = HangWatcher(1.0, {})
         watcher.started(child.pid, tmp_path, Clock())
-
-        def hung() -> bool:
-            events.extend(watch(watcher, 0.5))
-            return bool(events)
-
-        until(hung)
+        events = first_events(watcher, 1)
     assert (
         "waits at train.py:10 (`_base.result`), while its thread is at train.py:7" in events[0].text
     )
@@ -329,7 +334,9 @@ def test_a_hang_without_py_spy_says_what_is_missing(
 ) -> None:
     monkeypatch.setattr(stacks, "find_py_spy", lambda _: None)
     with job(launch(SLEEPER, SLEEPER)) as child:
-        (stall, *_) = events_of(HangWatcher(1.0, {}), child.pid, tmp_path, 5)
+        watcher = HangWatcher(1.0, {})
+        watcher.started(child.pid, tmp_path, Clock())
+        (stall, *_) = first_events(watcher, 1)
     assert "ranks 0, 1 wait (Python stack not available)" in stall.text
     assert stall.text.endswith("py-spy is not installed: pip install 'epochzero[stacks]'")
     assert "State:" in stall.details["ranks 0, 1"]
@@ -356,7 +363,9 @@ def test_without_py_spy_the_processes_write_their_stacks(
     variables = with_companions(with_stacks({}, tmp_path), [STACKS_COMPANION], tmp_path)
     script = f"import runpy; runpy.run_path({str(tmp_path / 'train.py')!r})"
     with job(script, **variables) as child:
-        (stall, *_) = events_of(HangWatcher(1.0, {}), child.pid, tmp_path, 5)
+        watcher = HangWatcher(1.0, {})
+        watcher.started(child.pid, tmp_path, Clock())
+        (stall, *_) = first_events(watcher, 1)
         assert child.poll() is None
     assert "waits at train.py:10 (`process.join`), for its process" in stall.text
     assert "at train.py:6 (`with lock:`)" in stall.text
@@ -376,7 +385,7 @@ def test_a_sleep_gets_four_times_the_limit(tmp_path: Path) -> None:
     with job(SLEEPER) as child:
         watcher = HangWatcher(1.0, {})
         assert events_of(watcher, child.pid, tmp_path, 3) == []
-        assert [event.what for event in watch(watcher, 3)] == ["stall"]
+        assert [event.what for event in first_events(watcher, 1)] == ["stall"]
 
 
 STEPS = """

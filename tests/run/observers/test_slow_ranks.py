@@ -26,6 +26,7 @@ from epochzero.run.observers.watcher import Clock
 from epochzero.run.records.model import SLOW_RANK_EVENT, SLOW_RANKS_EVENT, GpuSample, JobEvent
 from tests.ports import unused_port
 from tests.run.trees import job, until
+from tests.torch_jobs import light_torch
 
 Steps = Mapping[int, RankSteps]
 
@@ -214,7 +215,7 @@ def test_a_real_job_reports_the_slow_one_of_its_ranks(tmp_path: Path) -> None:
     variables = {**environment, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(unused_port())}
     watcher = SlowRankWatcher({}, window=0.5)
     found: list[JobEvent] = []
-    with job(LAUNCHER.format(script=TRAINING), **variables) as child:
+    with job(LAUNCHER.format(script=light_torch(TRAINING)), **variables) as child:
         watcher.started(child.pid, tmp_path, Clock())
 
         def reported() -> bool:

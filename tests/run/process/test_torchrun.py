@@ -14,13 +14,14 @@ from epochzero.store.database import open_database
 from epochzero.store.queries import EVERY_JOB, find_job, find_jobs, job_details
 from epochzero.store.recorder import sweep
 from tests.run.conftest import Kept, command
+from tests.torch_jobs import light_torch
 from tests.waiting import PATIENCE_S
 
 pytest.importorskip("torch", reason="torchrun comes with torch")
 
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2")
 SCRIPT = """\
-import torch.distributed as dist
+import torch, torch.distributed as dist
 
 dist.init_process_group("gloo")
 config = {"rate": 0.1}
@@ -33,7 +34,7 @@ dist.barrier()
 @pytest.fixture
 def script(tmp_path: Path) -> str:
     path = tmp_path / "train.py"
-    path.write_text(SCRIPT)
+    path.write_text(light_torch(SCRIPT))
     return str(path)
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.torch_jobs import light_torch
+
 pytest.importorskip("torch")
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
@@ -92,7 +94,7 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
 def test_a_training_for_gpus_runs_and_ends_where_memory_does(
     run: Run, words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    (tmp_path / "train.py").write_text(TRAINS)
+    (tmp_path / "train.py").write_text(light_torch(TRAINS))
     done = run(*words, "--", sys.executable, "train.py")
     said = done.stderr.decode()
     assert done.stdout == b"trained\n", said
@@ -110,7 +112,7 @@ def test_an_isolated_python_sees_the_gpus(run: Run, words: tuple[str, ...]) -> N
 def test_ranks_talk_through_gloo_where_nccl_is_asked_for(
     run: Run, words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    (tmp_path / "train.py").write_text(
+    program = (
         "import os, torch, torch.distributed as dist\n"
         "torch.set_num_threads(1)\n"
         "dist.init_process_group('nccl')\n"
@@ -125,6 +127,7 @@ def test_ranks_talk_through_gloo_where_nccl_is_asked_for(
         "dist.destroy_process_group()\n"
         "os._exit(0)\n"  # gloo's threads abort a Python that shuts down, now and then
     )
+    (tmp_path / "train.py").write_text(light_torch(program))
     launcher = (sys.executable, "-m", "torch.distributed.run")
     done = run(*words, "--ranks", "2", "--", *launcher, "train.py")
     assert done.returncode == 0, done.stderr.decode()

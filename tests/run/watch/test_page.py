@@ -7,14 +7,16 @@ import math
 import re
 import shutil
 import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from epochzero.cli.watch import show
+from epochzero.errors import InputError
 from epochzero.run.watch.export import curves
 from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.model import SourceLine, TrainingFinding, WatchResult
@@ -194,18 +196,15 @@ def test_a_finding_names_its_series(history: TrainingHistory, name: str, count: 
 def test_the_command_says_it_and_writes_the_page(tmp_path: Path) -> None:
     file = tmp_path / "watch.jsonl"
     file.write_text("".join(json.dumps(record) + "\n" for record in records()))
-    words = [sys.executable, "-m", "epochzero", "watch", "show", str(file)]
-    done = subprocess.run(
-        [*words, "--html", str(tmp_path / "page.html"), "--format", "json"],
-        capture_output=True, check=True,
-    )  # fmt: skip
+    command = CliRunner()
+    options = ["--html", str(tmp_path / "page.html"), "--format", "json"]
+    done = command.invoke(show, [str(file), *options], catch_exceptions=False)
     assert json.loads(done.stdout)["iterations"] == 40
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
     (tmp_path / "none.jsonl").write_text("")
     for bad in ("none.jsonl", "not_there.jsonl"):
-        done = subprocess.run([*words[:-1], str(tmp_path / bad)], capture_output=True, check=False)
-        assert done.returncode == 2
-        assert bad.encode() in done.stderr
+        with pytest.raises(InputError, match=bad):
+            command.invoke(show, [str(tmp_path / bad)], catch_exceptions=False)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
