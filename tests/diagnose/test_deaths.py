@@ -743,3 +743,54 @@ def test_a_long_silence_before_the_limit_is_a_hang(
         f"{log}slurmstepd: error: *** JOB 4 ON n1 CANCELLED AT {end} DUE TO TIME LIMIT ***\n"
     )
     assert (found.category, found.title, found.retry) == ("timeout", title, retry)
+
+
+USAGE = "usage: train.py [-h] [--mode {a,b}]\ntrain.py: error: argument --mode: invalid choice: '{}' (choose from 'a', 'b')\n"
+
+
+def test_of_usage_errors_of_a_script_the_last_one_counts(diagnose: Diagnose) -> None:
+    found = diagnose(USAGE.replace("{}", "c") + "processId: 12\n" + USAGE.replace("{}", "d"))
+    assert found.root.line == 5
+
+
+def test_an_error_that_a_handler_completes_is_reported_complete(diagnose: Diagnose) -> None:
+    frames = 'Traceback (most recent call last):\n  File "m.py", line 3, in build\n    check()\n'
+    log = (
+        frames
+        + "AssertionError: 64 is not divisible by 6\n\n"
+        + "During handling of the above exception, another exception occurred:\n\n"
+        + frames
+        + "AssertionError: 64 is not divisible by 6 when instantiating Attention\n"
+    )
+    assert diagnose(log).root.text.endswith("Attention")
+
+
+def test_steps_of_other_ranks_do_not_overrule_an_exit_that_the_launcher_reports(
+    diagnose: Diagnose,
+) -> None:
+    bars = "".join(f"Epoch 1:  {n}%|#   | {n}/100 [00:0{n}<01:39, 1.00it/s]\n" for n in range(1, 9))
+    launcher = (
+        "[2024-03-04 17:28:49,027] [ERROR] [launch.py:322:sigkill_handler] "
+        "['/usr/bin/python', '-u', 'train.py', '--local_rank=7'] exits with return code = 1\n"
+    )
+    failed = START + TOP + "UnboundLocalError: local variable 'x' referenced before assignment\n"
+    found = diagnose(failed + bars + launcher)
+    assert (found.outcome, found.category) == ("failed", "undefined_variable")
+
+
+def test_a_cancelled_request_explains_the_refusal_below_it(diagnose: Diagnose) -> None:
+    found = diagnose(
+        "srun: job 1731 queued and waiting for resources\nsrun: Job has been cancelled\n"
+        "srun: error: Unable to allocate resources: Job/step already completing or completed\n"
+    )
+    assert (found.category, found.root.line) == ("interrupted", 2)
+
+
+def test_a_library_that_compares_shapes_for_the_job_shows_a_slip_of_the_job(
+    diagnose: Diagnose,
+) -> None:
+    library = '  File "/x/site-packages/torch/nn/modules/linear.py", line 114, in forward\n    return F.linear(input, self.weight, self.bias)\n'
+    found = diagnose(
+        TOP + library + "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x7 and 5x1)\n"
+    )
+    assert found.root_cause == "programming_error"

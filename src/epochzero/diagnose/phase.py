@@ -105,9 +105,8 @@ def phase_of(
     if stated:
         return stated
     phase = _weighed(frames, category, kind=kind, work=work)
-    if category == "interrupted" and trained and phase in {"initialization", "preprocessing"}:
-        # What a signal interrupts within the loop says nothing of the job.
-        return "training"
+    if category == "interrupted" and trained and phase == "preprocessing":
+        return "training"  # The loop had begun: it reads its samples while it trains.
     names = [frame.function for frame in frames]
     trains = next((n for n, name in enumerate(names) if "train" in name), len(names))
     validates = phase == "evaluation" and any(map(_OF_EPOCH.match, names[trains:]))

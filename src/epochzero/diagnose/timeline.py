@@ -141,6 +141,7 @@ def order(
         reports_death(j) or (j.role == "wrapper" and j.event.uncaught) for j in judged
     )
     judged = _without_set_aside(_without_repeated(judged, dead=dead), dead=dead)
+    judged = _with_reported_exit(judged)
     least = FAINT if failed else WEAK
     candidates = _before_report(
         tuple(j for j in judged if j.role == "cause" and j.claim >= least), judged
@@ -163,6 +164,7 @@ def _without_earlier_runs(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
     """
     starts: dict[str, int] = {}
     deaths: dict[str, list[Judged]] = {}
+    refused: set[str] = set()
     signs: dict[str, list[int]] = {}
     # The name of a log can give all its lines one rank.
     sources = Counter(log for log, *_ in {_source(j.event) for j in judged})
@@ -179,6 +181,11 @@ def _without_earlier_runs(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
         if died and this.role == "cause" and this.claim and _starts_run(died, this, alone=alone):
             starts[event.log] = event.line
             died.clear()
+        if _refuses_arguments(this.match):
+            if alone and event.log in refused:
+                # A script starts its programs one after the other.
+                starts[event.log] = event.line
+            refused.add(event.log)
         if ends_process(this) or reports_death(this):
             died.append(this)
     for this in judged:
@@ -668,6 +675,31 @@ def _stops_job(judged: Judged) -> bool:
     return by_scheduler and judged.category in ("interrupted", "timeout")
 
 
+def _with_reported_exit(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
+    """Counts the last uncaught exception above a launcher's report of an exit with an error, if nothing else
+    explains the exit: the steps after the exception are those of other ranks.
+    """
+    report = next(
+        (j for j in judged if j.role == "wrapper" and _of_launcher(j) and _exited(j)), None
+    )
+    if report is None or any(j.role == "cause" and j.claim > WEAK for j in judged):
+        return judged
+    end = report.event
+    survived = [
+        j for j in judged
+        if j.role == "recovered" and j.event.uncaught and j.event.log == end.log
+        and j.event.line < end.line and j.event.starts == end.starts
+    ]  # fmt: skip
+    return tuple(
+        replace(j, role="cause", claim=EXCEPTION) if j in survived[-1:] else j for j in judged
+    )
+
+
+def _exited(report: Judged) -> bool:
+    """Whether a report names an exit status that is no signal's."""
+    return bool(report.match and 0 < (report.match.status or 0) < SIGNALS)
+
+
 def _outlived(judged: Judged, stops: Mapping[str, int]) -> bool:
     """Whether a job wrote much after one of its programs had failed, until the scheduler ended it.
 
@@ -770,6 +802,11 @@ def ends_process(judged: Judged) -> bool:
     return _from_outside(judged) or (crashed and judged.match.signature.family in _LAST_WORDS)
 
 
+def _refuses_arguments(match: Match | None) -> bool:
+    """Whether a program printed its usage and exited, because it does not accept its arguments."""
+    return match is not None and match.signature.name.startswith("python/usage-")
+
+
 def _from_outside(judged: Judged) -> bool:
     """Whether the scheduler, the kernel or a driver reports the event, not the process itself."""
     if judged.match is None:
@@ -854,7 +891,7 @@ def _claim(event: LogEvent, match: Match | None) -> int:
         return FAINT
     if match and match.signature.family == "shell" and not match.signature.status:
         return PLAIN_LINE  # a script continues after what its shell complains about
-    if match and _STATES.match(event.text[: match.start]):
+    if match and (_refuses_arguments(match) or _STATES.match(event.text[: match.start])):
         return ERROR_LINE
     if event.type:
         return BARE_EXCEPTION
@@ -925,7 +962,8 @@ def _root_of_chain(first: Judged, chain: Sequence[Judged]) -> Judged:
     if first.event.trace == -1:
         return root
     for judged in chain[chain.index(first) + 1 :]:
-        if judged.event.link != "context" or not _is_probe(root.event, judged.event):
+        renamed = _is_probe(root.event, judged.event) or _completes(root.event, judged.event)
+        if judged.event.link != "context" or not renamed:
             break
         root = judged
     first = root
@@ -941,6 +979,13 @@ def _root_of_chain(first: Judged, chain: Sequence[Judged]) -> Judged:
 
 _PROBES = frozenset({"KeyError", "FileNotFoundError", "StopIteration", "Empty", "IndexError"})
 """Exceptions with which programs detect that something is missing, to create it in the handler."""
+
+
+def _completes(event: LogEvent, later: LogEvent) -> bool:
+    """Whether a handler raised the same failure again and added to its message."""
+    return (
+        bool(event.message) and event.type == later.type and later.message.startswith(event.message)
+    )
 
 
 def _is_probe(event: LogEvent, later: LogEvent) -> bool:

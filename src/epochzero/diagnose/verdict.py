@@ -338,6 +338,8 @@ def _cause(event: LogEvent, stack: Sequence[Frame], category: str) -> str:
         return "environment"
     if event.type == "FileExistsError":
         return "environment"
+    if category == "tensor_mismatch" and any(map(is_user_frame, stack)):
+        return "programming_error"
     last = event.frames[-1] if event.frames else None
     if last is None:
         return default.root_cause
