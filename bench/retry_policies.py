@@ -65,7 +65,7 @@ HELD = ("second_held_out", "third_held_out")
 LONG_S = 900
 CHECKPOINT_S = 1800.0
 """A job that writes checkpoints is taken to have written its last one half an hour ago."""
-LOOKS = 6
+LOOKS = 7
 """At the held-out twins, whose first look is in `results/earlier`; the second set was opened with the third, the third set
 with the fourth."""
 
