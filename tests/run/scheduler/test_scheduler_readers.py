@@ -86,6 +86,7 @@ QSTAT = """Job Id: 12.pbs01
         ("F", "00:10:00", 10, {"Exit_status": "0"}, "COMPLETED"),
         ("F", "00:10:00", 10, {"Exit_status": "271"}, "CANCELLED"),
         ("C", "00:10:00", 10, {"exit_status": "0"}, "COMPLETED"),
+        ("F", "00:10:00", 10, {"Exit_status": "1"}, "FAILED"),
         ("Q", "00:10:00", 10, {}, "REQUEUED"),
     ],
 )
@@ -95,10 +96,16 @@ def test_a_job_of_pbs(
     fields = dict(pbs._FIELD.findall(QSTAT.format(letter=letter, used=used)))
     now = datetime(2026, 10, 1, 11, 0) + timedelta(minutes=minute, seconds=1)
     found = pbs.parse_job({**fields, **more}, now)
+    assert found is not None
     assert found.state == state
     assert found.runs is (state == "RUNNING")
     assert found.cancelled is (state == "CANCELLED")
     assert found.seconds_left == 3599 - 60 * minute
+
+
+def test_a_job_of_slurms_qstat_has_no_exit_status() -> None:
+    """It reports a job that completed and one that was cancelled alike."""
+    assert pbs.parse_job({"job_state": "C", "queue": "low"}, datetime(2026, 10, 1)) is None
 
 
 def test_qstat_is_asked_in_the_form_that_torque_has_too(

@@ -18,6 +18,8 @@ _RUNS = frozenset("RSUB")
 _QUEUED = frozenset("QHWTM")
 _FINISHED = frozenset("FC")
 _TIME = "%a %b %d %H:%M:%S %Y"
+_SIGNALED = 256
+"""Added to the number of the signal that ended a job in its exit status."""
 _FIELD = re.compile(r"^\s+([\w.]+) = (.*)$", re.MULTILINE)
 
 
@@ -27,14 +29,18 @@ def allocation(variables: Mapping[str, str]) -> Allocation | None:
     return parse_job(fields, datetime.now()) if fields.get("job_state") else None
 
 
-def parse_job(fields: Mapping[str, str], now: datetime) -> Allocation:
-    """The allocation that the attributes of ``qstat -f`` describe.
+def parse_job(fields: Mapping[str, str], now: datetime) -> Allocation | None:
+    """The allocation that the attributes of ``qstat -f`` describe; None if it is over and they do not show how it ended, as
+    those of Slurm's ``qstat``.
 
     Args:
         fields: name -> text.
         now: in the server's time zone.
     """
     letter = fields["job_state"]
+    status = fields.get("Exit_status") or fields.get("exit_status")
+    if letter in _FINISHED and status is None:
+        return None
     limit = seconds(fields.get("Resource_List.walltime"))
     used = seconds(fields.get("resources_used.walltime")) or 0.0
     # The time used is that of the last poll, minutes ago; the start does not know of suspensions.
@@ -47,8 +53,10 @@ def parse_job(fields: Mapping[str, str], now: datetime) -> Allocation:
         state = "REQUEUED"
     elif limit is not None and used >= limit:
         state = "TIMEOUT"
-    elif letter in _FINISHED and (fields.get("Exit_status") or fields.get("exit_status")) == "0":
+    elif status == "0":
         state = "COMPLETED"
+    elif status is not None and status.isdigit() and int(status) < _SIGNALED:
+        state = "FAILED"
     else:
         state = "CANCELLED"
     left = None if limit is None else limit - used
