@@ -49,8 +49,22 @@ for step in range(500):
 """
 
 
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A fresh Python that imports a light torch and then runs a program."""
+    folder = tmp_path_factory.mktemp("python")
+    (folder / "light.py").write_text(
+        light_torch("import torch\n")
+        + "import runpy, sys\nrunpy.run_path(sys.argv[1], run_name='__main__')\n"
+    )
+    # Called as `python -I program.py`.
+    (folder / "python").write_text(f'#!/bin/sh\nexec {sys.executable} -I {folder}/light.py "$2"\n')
+    (folder / "python").chmod(0o755)
+    return str(folder / "python")
+
+
 @pytest.fixture
-def walks() -> Walks:
+def walks(python: str) -> Walks:
     """Walks through what a function does; answers what the process that was replayed would tell."""
     from epochzero.run.replay.child.walk import Walk
     from epochzero.run.replay.child.walking import told_tensor
@@ -65,7 +79,7 @@ def walks() -> Walks:
         finally:
             walk.end()
         told, tensors = walk.found(ended)
-        told |= {"versions": {"torch": torch.__version__}, "python": sys.executable}
+        told |= {"versions": {"torch": torch.__version__}, "python": python}
         told["tensors"] = {name: told_tensor(tensor) for name, tensor in tensors.items()}
         found = walked_of(json.loads(json.dumps(told)))
         assert found is not None
