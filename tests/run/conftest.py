@@ -24,6 +24,7 @@ from epochzero.run.records.model import Ended, JobEvent, Output, Record
 from tests.waiting import PATIENCE_S, wait_until
 
 TESTS = Path(__file__).resolve().parents[1]
+Ask = Callable[..., str]
 RUN = (sys.executable, "-m", "epochzero", "run")
 
 
@@ -95,6 +96,17 @@ def run(
         given = {"capture_output": True, "timeout": PATIENCE_S, **how}
         line = [*preloaded_run, *command(*words)[len(RUN) :]]
         return subprocess.run(line, check=False, **given)
+
+    return call
+
+
+@pytest.fixture
+def ask(kept: Kept, preloaded_run: tuple[str, ...]) -> Ask:
+    """What another command prints of the same home."""
+
+    def call(command: str, *words: str) -> str:
+        line = [*preloaded_run[:-1], command, *words]
+        return subprocess.run(line, capture_output=True, text=True, check=True).stdout
 
     return call
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from epochzero.run.records.model import Concluded, Decision
-from tests.run.conftest import Kept, command
+from tests.run.conftest import Ask, Kept, command
 from tests.waiting import PATIENCE_S
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
@@ -63,15 +63,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def told(command: str, *words: str) -> str:
-    """What another command prints of the same home."""
-    return subprocess.run(
-        [sys.executable, "-m", "epochzero", command, *words],
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-
-
-def test_a_failure_is_one_screen_and_is_kept(run: Run, kept: Kept, job: Path) -> None:
+def test_a_failure_is_one_screen_and_is_kept(run: Run, kept: Kept, job: Path, ask: Ask) -> None:
     done = run("--gpus", "8", "--", sys.executable, "train.py")
     assert done.returncode == 1
     assert done.stdout == b"loading\n"
@@ -94,10 +86,10 @@ def test_a_failure_is_one_screen_and_is_kept(run: Run, kept: Kept, job: Path) ->
     assert concluded.ranking["items"][0]["path"] == "train.py"
     assert concluded.checked is not None
     assert decision.action == "stop"
-    (stored,) = json.loads(told("jobs", "--format", "json"))
+    (stored,) = json.loads(ask("jobs", "--format", "json"))
     assert (stored["state"], stored["category"], stored["gpus"]) == ("failed", "key_not_found", 8)
-    assert "Key Not Found" in told("show", "last")
-    assert "KeyError: 'lr'" in told("show", "last", "--log")
+    assert "Key Not Found" in ask("show", "last")
+    assert "KeyError: 'lr'" in ask("show", "last", "--log")
 
 
 def test_what_check_would_have_said_is_said(run: Run, job: Path) -> None:
@@ -107,10 +99,10 @@ def test_what_check_would_have_said_is_said(run: Run, job: Path) -> None:
     assert "Check       train.py:3  path-not-found" in said
 
 
-def test_a_job_that_ends_well_says_nothing(run: Run, kept: Kept, job: Path) -> None:
+def test_a_job_that_ends_well_says_nothing(run: Run, kept: Kept, job: Path, ask: Ask) -> None:
     done = run(sys.executable, "-c", "print('fine')")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"fine\n", b"")
-    assert "succeeded" in told("jobs")
+    assert "succeeded" in ask("jobs")
 
 
 def test_quiet_says_nothing_of_a_failure(run: Run, kept: Kept, job: Path) -> None:
@@ -125,7 +117,9 @@ def test_advice_is_not_followed_by_itself(run: Run, kept: Kept, job: Path) -> No
     assert (job / "tries").read_text() == "1"
 
 
-def test_what_can_pass_is_started_again_until_it_does(run: Run, kept: Kept, job: Path) -> None:
+def test_what_can_pass_is_started_again_until_it_does(
+    run: Run, kept: Kept, job: Path, ask: Ask
+) -> None:
     options = ("--retries", "auto", "--policy", "quick.toml")
     done = run(*options, "--", sys.executable, "flaky.py", "3")
     assert done.returncode == 0
@@ -133,7 +127,7 @@ def test_what_can_pass_is_started_again_until_it_does(run: Run, kept: Kept, job:
     tries = [line for line in done.stdout.decode().splitlines() if line.startswith("try")]
     assert tries == ["try 1 ", f"try 2 {saved}", f"try 3 {saved}"]
     assert "can resume from" in done.stderr.decode()
-    (stored,) = json.loads(told("jobs", "--format", "json"))
+    (stored,) = json.loads(ask("jobs", "--format", "json"))
     assert (stored["attempts"], stored["state"]) == (3, "succeeded")
 
 
@@ -210,13 +204,15 @@ def test_wrong_options_are_told_before_the_start(
     assert done.stdout == b""
 
 
-def test_a_store_that_does_not_answer_changes_nothing(run: Run, kept: Kept, job: Path) -> None:
+def test_a_store_that_does_not_answer_changes_nothing(
+    run: Run, kept: Kept, job: Path, ask: Ask
+) -> None:
     address = "postgresql://nobody@127.0.0.1:1/none"
     done = run("--store", address, "--", sys.executable, "train.py")
     assert done.returncode == 1
     assert b"not in the store yet" in done.stderr
     assert b"FAILED  Key Not Found" in done.stderr
-    assert "Key Not Found" in told("show", "last")
+    assert "Key Not Found" in ask("show", "last")
 
 
 def test_a_home_that_is_removed_meanwhile_changes_nothing(run: Run, kept: Kept, job: Path) -> None:
@@ -234,17 +230,17 @@ def test_standard_output_comes_before_the_error_that_follows_it(
 
 
 def test_a_running_job_is_listed_and_its_log_is_shown(
-    start: Callable[..., subprocess.Popen[bytes]], kept: Kept, job: Path
+    start: Callable[..., subprocess.Popen[bytes]], kept: Kept, job: Path, ask: Ask
 ) -> None:
     process = start("sh", "-c", "echo begun; sleep 60")
     assert process.stdout is not None
     assert process.stdout.readline() == b"begun\n"
-    (listed,) = json.loads(told("jobs", "--format", "json"))
+    (listed,) = json.loads(ask("jobs", "--format", "json"))
     assert listed["state"] == "running"
-    assert told("show", "last", "--log") == "begun\n"
+    assert ask("show", "last", "--log") == "begun\n"
     process.terminate()
     process.wait(PATIENCE_S)
-    (listed,) = json.loads(told("jobs", "--format", "json"))
+    (listed,) = json.loads(ask("jobs", "--format", "json"))
     assert listed["state"] == "cancelled"
 
 
@@ -261,7 +257,7 @@ def test_a_long_line_needs_little_memory(
 
 
 def test_a_store_that_is_locked_meanwhile_keeps_nothing_up(
-    start: Callable[..., subprocess.Popen[bytes]], kept: Kept
+    start: Callable[..., subprocess.Popen[bytes]], kept: Kept, ask: Ask
 ) -> None:
     kept.home.mkdir()
     with sqlite3.connect(kept.home / "epochzero.db", isolation_level=None) as other:
@@ -272,7 +268,7 @@ def test_a_store_that_is_locked_meanwhile_keeps_nothing_up(
         other.execute("ROLLBACK")
     assert process.wait(PATIENCE_S) == 0
     assert process.stdout.read() == b""
-    assert "succeeded" in told("jobs")
+    assert "succeeded" in ask("jobs")
 
 
 @pytest.mark.parametrize(

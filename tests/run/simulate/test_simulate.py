@@ -22,6 +22,7 @@ from epochzero.run.simulate.companions import SIMULATE_COMPANIONS
 from epochzero.run.simulate.model import Options, SimulationPlan
 from epochzero.run.simulate.places import job_python
 from epochzero.run.simulate.plan import _reached, options_of, plan
+from tests.run.conftest import Ask
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="simulated on Linux only")
@@ -222,19 +223,15 @@ def test_a_path_in_the_jobs_own_folder_is_missing_and_its_results_stay(
     assert (place.folder / "secret.csv").exists()
 
 
-def test_a_package_that_is_only_here_is_not_found(run: Run, kept: Any, place: Place) -> None:
+def test_a_package_that_is_only_here_is_not_found(
+    run: Run, kept: Any, place: Place, ask: Ask
+) -> None:
     place.write("look.py", "import hypothesis")
     target = place.target('[distributions]\nnumpy = "1.0"\n')
     done = run("--simulate", "--target", str(target), "--", sys.executable, "look.py")
     assert b"ModuleNotFoundError: No module named 'hypothesis'" in done.stderr
     assert category_of(kept) == "library_not_found"
-    listed = subprocess.run(
-        [sys.executable, "-m", "epochzero", "jobs"],
-        capture_output=True,
-        timeout=PATIENCE_S,
-        check=True,
-    )
-    assert b"look.py (simulated)" in listed.stdout
+    assert "look.py (simulated)" in ask("jobs")
 
 
 def test_a_module_of_the_job_is_found_whatever_it_is_called(run: Run, place: Place) -> None:

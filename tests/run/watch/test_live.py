@@ -17,7 +17,7 @@ from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.live import EVENT, EXIT_CODE, FOUND_EVENT, News
 from epochzero.run.watch.model import TrainingFinding, of_dict, to_dict
 from epochzero.run.watch.record_reader import MOST_BYTES, Followed, Following
-from tests.run.conftest import Kept
+from tests.run.conftest import Ask, Kept
 from tests.torch_jobs import light_torch
 from tests.waiting import PATIENCE_S
 
@@ -65,7 +65,9 @@ def train(run: Run, tmp_path: Path) -> Run:
     return call
 
 
-def test_a_fault_is_told_with_its_line_and_the_job_ends_well(train: Run, kept: Kept) -> None:
+def test_a_fault_is_told_with_its_line_and_the_job_ends_well(
+    train: Run, kept: Kept, ask: Ask
+) -> None:
     done = train()
     said = done.stderr.decode()
     assert done.returncode == 0
@@ -81,10 +83,7 @@ def test_a_fault_is_told_with_its_line_and_the_job_ends_well(train: Run, kept: K
     told = json.loads(kept.events[EVENT].details["watched"])
     assert json.loads(json.dumps(to_dict(of_dict(told)))) == told
     assert told["root"]["word"] == "zero_grad_missing"
-    shown = subprocess.run(
-        [sys.executable, "-m", "epochzero", "show", "last"], capture_output=True, check=True
-    )
-    assert b"zero_grad_missing" in shown.stdout
+    assert "zero_grad_missing" in ask("show", "last")
 
 
 RATE = (
