@@ -97,3 +97,18 @@ DIED = "slurmstepd: error: *** JOB 12 ON node1 CANCELLED AT 2026-05-01T12:00:00 
 def test_what_a_job_did_before_its_failure(before: str, work: set[str]) -> None:
     (event, *_) = Diagnoser().read(Log("train.log", text=(before + DIED).encode())).events
     assert event.work == work
+
+
+@pytest.mark.parametrize(("work", "phase"), [(set(), "preprocessing"), ({"training"}, "training")])
+def test_a_signal_while_data_are_read_belongs_to_training_once_the_loop_has_begun(
+    work: set[str], phase: str
+) -> None:
+    library = "/x/site-packages/torchtext/data/"
+    stack = [
+        own("main.py", "<module>", "run_toy_transformer_config(args)"),
+        own("train_toy.py", "run_toy_transformer_config", "train, test = IMDB.splits(TEXT)"),
+        Frame(f"{library}dataset.py", 81, "splits", "test_data = cls("),
+        Frame(f"{library}field.py", 211, "preprocess", "x = Pipeline(str.lower)(x)"),
+    ]
+    found = phase_of(stack, "interrupted", kind="KeyboardInterrupt", work=frozenset(work))
+    assert found == phase

@@ -107,10 +107,17 @@ def phase_of(
     phase = _weighed(frames, category, kind=kind, work=work)
     if category == "interrupted" and trained and phase == "preprocessing":
         return "training"  # The loop had begun: it reads its samples while it trains.
+    if category == "interrupted" and phase == "training" and not (trained or _in_loop(frames)):
+        others = [frame for frame in reversed(frames) if not is_user_frame(frame)]
+        return "preprocessing" if _by_names(others) == "preprocessing" else phase
     names = [frame.function for frame in frames]
     trains = next((n for n, name in enumerate(names) if "train" in name), len(names))
     validates = phase == "evaluation" and any(map(_OF_EPOCH.match, names[trains:]))
     return "training" if validates else phase
+
+
+def _in_loop(frames: Sequence[Frame]) -> bool:
+    return any(_LOOP.search(frame.function) or _LOOP_CODE.search(frame.code) for frame in frames)
 
 
 def _weighed(frames: Sequence[Frame], category: str, *, kind: str, work: frozenset[str]) -> str:
@@ -135,11 +142,7 @@ def ruled_phase(frames: Sequence[Frame], category: str, *, trained: bool) -> str
     other = [frame for frame in reversed(frames) if not is_user_frame(frame)]
     calling = [frame for frame in own if not _ANY_PHASE.match(frame.function)]
     phase = _by_names(calling) or _by_names(own) or _by_names(other)
-    if (
-        phase == "training"
-        and not trained
-        and not any(_LOOP.search(f.function) or _LOOP_CODE.search(f.code) for f in frames)
-    ):
+    if phase == "training" and not trained and not _in_loop(frames):
         # No training so far, and no training loop is on the stack.
         phase = ""
     if phase:

@@ -26,8 +26,8 @@ class _Rule:
     category: str
     type: re.Pattern[str] | None
     has_message: bool
-    unless: re.Pattern[str] | None
-    frame: re.Pattern[str] | None
+    unless: str
+    frame: str
     lines_only: bool
     guess: bool
     catch_all: bool
@@ -38,7 +38,7 @@ class _Rule:
             return False
         if self.type is not None and not (kind and self.type.search(kind)):
             return False
-        return self.frame is None or self.frame.search(file) is not None
+        return not self.frame or re.search(self.frame, file) is not None
 
 
 _NAMED = re.compile(
@@ -155,7 +155,7 @@ def _rule(kind: str, message: str, file: str, *, guess: bool) -> _Rule | None:
             break
         if not rule.may_fit(kind, file) or (rule.has_message and number not in said):
             continue
-        if rule.unless is None or not rule.unless.search(message):
+        if not rule.unless or not re.search(rule.unless, message):
             return rule
     return None
 
@@ -231,8 +231,8 @@ def _rules() -> tuple[_Rule, ...]:
             category=raw["category"],
             type=re.compile(raw["type"]) if "type" in raw else None,
             has_message="message" in raw,
-            unless=re.compile(raw["unless"]) if "unless" in raw else None,
-            frame=re.compile(raw["frame"]) if "frame" in raw else None,
+            unless=raw.get("unless", ""),
+            frame=raw.get("frame", ""),
             lines_only=raw.get("lines_only", False),
             guess=raw.get("guess", False),
             catch_all=raw.get("catch_all", False),
