@@ -95,8 +95,8 @@ def _is_registered(cls: ast.ClassDef, name: str) -> bool:
 RULE = Rule(
     title="Layers are stored in a plain list, where their module does not find them",
     category="framework_api_misuse",
-    why="nn.Module registers the parameters of its attributes, but not those of lists within "
-    "them. The optimizer does not receive them, checkpoints lack them, and .cuda() does not "
+    why="nn.Module registers the parameters of its attributes, but not those of modules in plain "
+    "lists. The optimizer does not receive them, checkpoints lack them, and .cuda() does not "
     "move them.",
     fix="Use nn.ModuleList, nn.ModuleDict or nn.Sequential.",
     source="PyTorch documentation, torch.nn.ModuleList: modules it contains are properly registered",
