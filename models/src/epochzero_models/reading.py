@@ -283,8 +283,8 @@ def _whole_labels(source: str, values: Any) -> Tensor:
         labels = labels[:, 0]
     if labels.ndim != 1:
         raise InputError(
-            f"{source}: labels have the shape {tuple(labels.shape)}; expected one class index per example, for "
-            "one-hot labels .argmax(1)"
+            f"{source}: labels have the shape {tuple(labels.shape)}; expected one class index per example; "
+            "convert one-hot labels with .argmax(1)"
         )
     if labels.is_floating_point() and not bool((labels == labels.round()).all()):
         raise InputError(f"{source}: labels are not integers: expected one class index per example")
