@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,7 +54,8 @@ example = "[beacon 3] loss 0.1"
 
 @pytest.mark.parametrize("path", sorted(CATALOGUE.glob("*.toml")), ids=lambda path: path.stem)
 def test_what_a_file_says_is_understood(path: Path) -> None:
-    (launcher,) = (one for one in launchers.every() if f'"{one.names[0]}"' in _names(path))
+    names = tomllib.loads(path.read_text(encoding="utf-8"))["names"]
+    launcher = next(known for known in launchers.every() if known.names[0] == names[0])
     meanings = {option.meaning for option in launcher.options.values()}
     assert meanings <= {*OF_FILES, *MEANINGS}
     assert launcher.starts in {
@@ -68,16 +70,18 @@ def test_what_a_file_says_is_understood(path: Path) -> None:
         assert not re.match(one.pattern, prefix.split(one.example)[1])
 
 
-def _names(path: Path) -> str:
-    return next(line for line in path.read_text().splitlines() if line.startswith("names"))
-
-
 def test_no_two_files_have_the_same_program_or_order() -> None:
-    names = [name for one in launchers.every() for name in one.names]
-    modules = [name for one in launchers.every() for name in one.modules]
-    orders = [each.order for each in launchers.process_variables()]
-    for keys in (names, modules, orders):
-        assert len(keys) == len(set(keys))
+    files: dict[tuple[str, object], list[str]] = {}
+    for path in sorted(CATALOGUE.glob("*.toml")):
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        keys = [
+            (field, value) for field in ("names", "modules") for value in content.get(field, ())
+        ]
+        keys += [("order", processes["order"]) for processes in content.get("processes", ())]
+        for key in keys:
+            files.setdefault(key, []).append(path.name)
+    assert files
+    assert {key: names for key, names in files.items() if len(names) > 1} == {}
 
 
 @pytest.fixture
