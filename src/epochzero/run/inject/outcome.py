@@ -80,24 +80,30 @@ def judged(
         progress: progress according to the job's log.
     """
     effective = (
-        one.elapsed
-        for fault, one, meetings in zip(faults, came, met, strict=True)
-        if one is not None and not one.impossible and (meetings or not fault.kind.inside)
+        c.elapsed
+        for fault, c, meetings in zip(faults, came, met, strict=True)
+        if c is not None and not c.impossible and (meetings or not fault.kind.inside)
     )
     last = max(effective, default=0.0)
     outcomes = []
-    for fault, one, meetings in zip(faults, came, met, strict=True):
-        impossible = _impossible(fault, folder, ended, one)
+    for fault, each_came, meetings in zip(faults, came, met, strict=True):
+        impossible = _impossible(fault, folder, ended, each_came)
         if impossible:
             outcomes.append(Outcome(fault.text, "not_possible", impossible))
-        elif one is None:
+        elif each_came is None:
             outcomes.append(
                 Outcome(fault.text, "not_reached", _not_reached(fault, ended, progress))
             )
         else:
             outcomes.append(
                 _became(
-                    fault, one, meetings, ended, decision, progress, is_last=one.elapsed == last
+                    fault,
+                    each_came,
+                    meetings,
+                    ended,
+                    decision,
+                    progress,
+                    is_last=each_came.elapsed == last,
                 )
             )
     return tuple(outcomes)

@@ -93,14 +93,14 @@ class simulated_limit(TorchDispatchMode):  # type: ignore[no-untyped-call]  # no
 @contextmanager
 def in_host_memory() -> Iterator[None]:
     """Within ``with``, new tensors count as CPU memory, which no simulated limit counts."""
-    before = [one.on_host for one in _active]
-    for one in _active:
-        one.on_host = True
+    before = [limit.on_host for limit in _active]
+    for each_limit in _active:
+        each_limit.on_host = True
     try:
         yield
     finally:
-        for one, was in zip(_active, before, strict=True):
-            one.on_host = was
+        for each_limit, was in zip(_active, before, strict=True):
+            each_limit.on_host = was
 
 
 def limit_here() -> int | None:

@@ -61,19 +61,17 @@ class offload:  # noqa: N801 - used as a function is, in ``with``
         Raises:
             InputError: an argument is neither a module nor an optimizer, or a number is negative.
         """
-        for one in cold:
-            if not isinstance(one, nn.Module | Optimizer):
+        for value in cold:
+            if not isinstance(value, nn.Module | Optimizer):
                 raise InputError(
-                    f"offload: {type(one).__name__} is neither a module nor an optimizer"
+                    f"offload: {type(value).__name__} is neither a module nor an optimizer"
                 )
         if smallest < 0 or ahead < 0:
             raise InputError("offload: smallest and ahead must not be negative")
         self.bytes_out = self.bytes_back = 0
         self.seconds = 0.0
-        self._modules = [one for one in cold if isinstance(one, nn.Module)]
-        self._states = [
-            OptimizerStates(one, smallest) for one in cold if isinstance(one, Optimizer)
-        ]
+        self._modules = [each_value for each_value in cold if isinstance(each_value, nn.Module)]
+        self._states = [OptimizerStates(v, smallest) for v in cold if isinstance(v, Optimizer)]
         self._smallest = smallest
         self._ahead = ahead
         self._waiting: list[weakref.ref[_Moved]] = []

@@ -95,7 +95,7 @@ class Ranks:
             trained = (
                 parameter for parameter in parallel.module.parameters() if parameter.requires_grad
             )
-            loss = self._pass([one for one in trained if one.grad is not None or not unused])
+            loss = self._pass([value for value in trained if value.grad is not None or not unused])
             loss.backward()  # type: ignore[no-untyped-call]
 
     def _pass(self, parameters: list[nn.Parameter]) -> Tensor:
@@ -119,4 +119,4 @@ class _Zero(nn.Module):
         self._all: Any = tuple(parameters)
 
     def forward(self) -> Tensor:
-        return 0 * sum((one.sum() for one in self._all), torch.zeros(()))
+        return 0 * sum((value.sum() for value in self._all), torch.zeros(()))

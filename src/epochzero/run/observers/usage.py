@@ -34,7 +34,7 @@ class Tree:
         """All of it that lives now."""
         if not self._since:
             return []
-        found = map(process_status, below(self.root, ((one.pid, one.parent) for one in living())))
+        found = map(process_status, below(self.root, ((p.pid, p.parent) for p in living())))
         return [process for process in found if process and process.started >= self._since]
 
 

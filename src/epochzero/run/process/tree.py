@@ -22,7 +22,7 @@ _PAUSE_S = 0.02
 
 def descendants(root: int, *, since: int = 0) -> list[int]:
     """All living processes below ``root`` that were not started before ``since`` (`started_at`)."""
-    return below(root, ((one.pid, one.parent) for one in living() if one.started >= since))
+    return below(root, ((p.pid, p.parent) for p in living() if p.started >= since))
 
 
 def below(root: int, parents: Iterable[tuple[int, int]]) -> list[int]:

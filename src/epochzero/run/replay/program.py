@@ -136,7 +136,7 @@ def _texts(
     """Yield candidate programs, the smallest first, each with the form of its tensors."""
     try:
         arguments = [_literal(arg) for arg in call.given["args"]]
-        arguments += [f"{_word(n)}={_literal(one)}" for n, one in call.given["kwargs"].items()]
+        arguments += [f"{_word(n)}={_literal(value)}" for n, value in call.given["kwargs"].items()]
     except (KeyError, TypeError, ValueError):
         return
     names = re.findall(r"\bx\d+\b", ", ".join(arguments))
@@ -149,13 +149,11 @@ def _texts(
     ending = "\n".join(lines) + "\n"
     top = _head(walked)
     grads = _gradients(call.given)
-    if sum(_count(one) for one in held.values()) <= MOST_INLINE:
-        made = [f"x{name} = {_inline(one)}{grads.get(name, '')}" for name, one in held.items()]
+    if sum(_count(held_value) for held_value in held.values()) <= MOST_INLINE:
+        made = [f"x{name} = {_inline(h)}{grads.get(name, '')}" for name, h in held.items()]
         yield "inline", f"{top}import torch\n\n" + "\n".join(made) + f"\n{ending}"
         return
-    made = [
-        line for name, one in held.items() for line in _made(f"x{name}", one, grads.get(name, ""))
-    ]
+    made = [line for name, h in held.items() for line in _made(f"x{name}", h, grads.get(name, ""))]
     yield "made", f"{top}import torch\n\ntorch.manual_seed(0)\n" + "\n".join(made) + f"\n{ending}"
     types = ", ".join(
         f'"{w}": torch.{_DTYPES[w]}' for w in sorted({o.dtype for o in held.values()})
@@ -209,14 +207,14 @@ def _gradients(given: Any) -> dict[str, str]:
             return {given["name"]: ".requires_grad_()"} if given.get("requires_grad") else {}
         given = list(given.values())
     if isinstance(given, list):
-        return {name: text for one in given for name, text in _gradients(one).items()}
+        return {name: text for value in given for name, text in _gradients(value).items()}
     return {}
 
 
 def _inline(held: Held) -> str:
     flat = _values(held).reshape(-1)
     # The shortest decimal that is the same value in the tensor's type.
-    values = repr([float(str(one)) for one in flat] if flat.dtype.kind == "f" else flat.tolist())
+    values = repr([float(str(v)) for v in flat] if flat.dtype.kind == "f" else flat.tolist())
     values = re.sub(r"-?\b(?:inf|nan)\b", lambda word: f'float("{word[0]}")', values)
     made = f"torch.tensor({values}, dtype=torch.{_DTYPES[held.dtype]})"
     return made if len(held.shape) == 1 else f"{made}.reshape({list(held.shape)})"
@@ -297,8 +295,8 @@ def _kept(program: Reproducer, text: str, held: Mapping[str, Held]) -> Reproduce
 
 
 def _write_tensors(path: Path, held: Mapping[str, Held]) -> None:
-    head = header_of({name: (one.dtype, one.shape) for name, one in held.items()})
-    path.write_bytes(head + b"".join(one.data for one in held.values()))
+    head = header_of({name: (h.dtype, h.shape) for name, h in held.items()})
+    path.write_bytes(head + b"".join(held_value.data for held_value in held.values()))
 
 
 def _beside(path: Path) -> Path:

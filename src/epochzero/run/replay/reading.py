@@ -46,10 +46,10 @@ def read_capture(folder: Path) -> Capture:
             raise InputError(f"{path}: {manifest.get('schema')!r} is not {SCHEMA}")
     try:
         # A process that was terminated from outside failed after another, or was killed.
-        path, first = min(fields, key=lambda one: (_order(one[1]), one[1]["time"]))
+        path, first = min(fields, key=lambda field: (_order(field[1]), field[1]["time"]))
         # The captures of the other ranks are replayed together with this one.
-        for one, manifest in fields:
-            _check_parts(one.parent, manifest["parts"])
+        for each_path, manifest in fields:
+            _check_parts(each_path.parent, manifest["parts"])
         return _capture(path.parent, first, job)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{root}: the capture is damaged: {type(error).__name__}: {error}") from error  # fmt: skip

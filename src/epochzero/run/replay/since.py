@@ -93,7 +93,7 @@ def _versions(interpreter: Interpreter, first: list[str]) -> dict[str, str]:
     for distribution in here.values():
         for module in likely_modules(distribution):
             found.setdefault(module, distribution.version)
-    found |= {one.name.replace("-", "_"): one.version for one in here.values()}
+    found |= {dist.name.replace("-", "_"): dist.version for dist in here.values()}
     if interpreter.version:
         found["python"] = ".".join(map(str, interpreter.version))
     return found

@@ -150,7 +150,7 @@ def walked_of(record: Any) -> Walked | None:
             calls=tuple(
                 OperatorCall(str(c["kind"]), str(c["name"]), c["given"]) for c in record["calls"]
             ),
-            held={str(name): _held(one) for name, one in record.get("tensors", {}).items()},
+            held={str(name): _held(value) for name, value in record.get("tensors", {}).items()},
             versions={str(name): str(version) for name, version in record["versions"].items()},
             python=str(record["python"]),
         )

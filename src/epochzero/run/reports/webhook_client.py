@@ -83,12 +83,12 @@ def _allowed_addresses(host: str, port: int, *, private: bool) -> list[str]:
         OSError: the name cannot be looked up.
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = [str(one[4][0]) for one in found]
+    addresses = [str(row[4][0]) for row in found]
     for address in addresses:
         meant = _meant(ipaddress.ip_address(address.partition("%")[0]))
-        if any(one in _METADATA for one in meant):
+        if any(value in _METADATA for value in meant):
             raise _RefusedError("its address belongs to a cloud metadata service")
-        if not private and not all(one.is_global and not one.is_multicast for one in meant):
+        if not private and not all(value.is_global and not value.is_multicast for value in meant):
             raise _RefusedError("its address is in a private network")
     return addresses
 

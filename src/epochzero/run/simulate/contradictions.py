@@ -55,7 +55,7 @@ def _of_places(target: Target) -> Iterator[str]:
             yield f"mounts: {path} is mounted {count} times; keep only one"
     there = [path for path, is_there in target.files.items() if is_there]
     for path, is_there in target.files.items():
-        below = [one for one in there if one.startswith(path.rstrip("/") + "/")]
+        below = [text for text in there if text.startswith(path.rstrip("/") + "/")]
         if not is_there and below:
             yield f"files: {path} does not exist, but {below[0]} inside it does"
     for path in places:

@@ -95,13 +95,13 @@ class LimitWatcher(Watcher):
         held = {process: _own_bytes(process) for process in processes}
         total = sum(held.values())
         if total > limit:
-            largest = max(held, key=lambda one: held[one])
+            largest = max(held, key=lambda process: held[process])
             self._tell("OUT_OF_MEMORY", f"killed at the memory limit: {total >> 20} MiB in use")
             send(signal.SIGKILL, [largest.pid])
         return total
 
     def _send(self, number: int) -> None:
-        send(number, [one.pid for one in self._tree.read()])
+        send(number, [process.pid for process in self._tree.read()])
 
     def _tell(self, state: str, text: str) -> None:
         self.state, self.text = state, text

@@ -66,14 +66,14 @@ def compare(
     here = installed(interpreter.folders)
     listed = target.distributions
     there = _with_requirements(listed, here)
-    needed = {name: one for name, one in there.items() if name not in listed}
-    extra = {name: one for name, one in here.items() if name not in there and name not in _ALWAYS}
-    always = {name: one for name, one in here.items() if name in _ALWAYS}
+    needed = {name: distribution for name, distribution in there.items() if name not in listed}
+    extra = {name: dist for name, dist in here.items() if name not in there and name not in _ALWAYS}
+    always = {name: distribution for name, distribution in here.items() if name in _ALWAYS}
     modules = _modules(extra, here) - _modules(there | always, here)
     versions = (
-        f"{name} {one.version} on the target, {here[name].version} here"
-        for name, one in sorted(there.items())
-        if name in here and one.version and one.version != here[name].version
+        f"{name} {distribution.version} on the target, {here[name].version} here"
+        for name, distribution in sorted(there.items())
+        if name in here and distribution.version and distribution.version != here[name].version
     )
     return Compared(
         tuple(sorted(extra)),
@@ -136,9 +136,9 @@ def build_environment(
         missing = "no Python on PATH" if python is None else f"{target.name} lists no packages"
         raise InputError(f"--build-packages: {missing}")
     wanted = [
-        f"{one.name}=={one.version}" if one.version else one.name
-        for _, one in sorted(target.distributions.items())
-        if one.name not in _ALWAYS
+        f"{dist.name}=={dist.version}" if dist.version else dist.name
+        for _, dist in sorted(target.distributions.items())
+        if dist.name not in _ALWAYS
     ]
     place = folder / sha256("\n".join((str(python), *wanted)).encode()).hexdigest()[:16]
     if (place / "built").exists():

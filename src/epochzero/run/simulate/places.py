@@ -107,11 +107,11 @@ def places_of(
         mounts=tuple(mounts),
         unseen=tuple(sorted(path for path in unseen if path not in needed)),
         only_there=tuple(sorted(there - here - {mount.path for mount in mounts})),
-        unlimited=tuple(one.path for one in limited if one.path == "/"),
+        unlimited=tuple(mount.path for mount in limited if mount.path == "/"),
         metered=tuple(
-            one
-            for one in limited
-            if one.path != "/" and not (namespaces and _apart(one.path, brought))
+            mount
+            for mount in limited
+            if mount.path != "/" and not (namespaces and _apart(mount.path, brought))
         ),
     )
 
@@ -174,9 +174,9 @@ def _needed(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[
 def _with_links(paths: Iterable[str]) -> Iterator[str]:
     """Paths, and where they lead; the root and what every platform has is there anyway."""
     for path in paths:
-        for one in (os.path.abspath(path), os.path.realpath(path)):
-            if one != "/" and os.path.lexists(one):
-                yield one
+        for text in (os.path.abspath(path), os.path.realpath(path)):
+            if text != "/" and os.path.lexists(text):
+                yield text
 
 
 def _said_absent(target: Target) -> Iterator[str]:
@@ -188,7 +188,7 @@ def _said_absent(target: Target) -> Iterator[str]:
         if os.path.isdir(folder):
             for name in os.listdir(folder):
                 path = os.path.join(folder, name)
-                if not any(beneath(one, path) for one, there in target.files.items() if there):
+                if not any(beneath(text, path) for text, there in target.files.items() if there):
                     yield path
 
 
@@ -222,8 +222,8 @@ def _mounts(target: Target, folder: str, brought: str, attempt: str) -> list[Mou
         if here or (path != "/" and not beneath(path, brought)):
             found.append(Mounted(path, mount.writable, limit if mount.writable else None))
     home = target.user.home if target.user is not None else ""
-    found += _of_root(target, {one.path for one in found})
-    made = {one.path for one in found}
+    found += _of_root(target, {each_mount.path for each_mount in found})
+    made = {each_mount.path for each_mount in found}
     if (
         home
         and home not in _NO_HOMES

@@ -40,7 +40,7 @@ def in_ranks(
     """
     job = _job(command, folder, environment)
     used = map(launchers.of, job.launchers)
-    starting = [one for one in used if one is not None and one.starts_ranks]
+    starting = [launcher for launcher in used if launcher is not None and launcher.starts_ranks]
     # Without one, what starts the ranks is not in the command, as Kubernetes' PyTorchJob.
     starting = starting or [launchers.by_name()["torchrun"]]
     python = str(job.interpreter) if job.interpreter is not None else job.program

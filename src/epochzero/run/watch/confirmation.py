@@ -94,9 +94,9 @@ def confirm(
         findings: on it.
         searches: by word, to be asked about earlier moments.
     """
-    able = {one.word for one in findings if silence().can_confirm(one.word)}
+    able = {finding.word for finding in findings if silence().can_confirm(finding.word)}
     confirmed = lasting(history, able, searches)
-    return [replace(one, state=CONFIRMED) if one.word in confirmed else one for one in findings]
+    return [replace(f, state=CONFIRMED) if f.word in confirmed else f for f in findings]
 
 
 def lasting(
@@ -115,7 +115,7 @@ def lasting(
 
 def _looks(history: TrainingHistory) -> list[int]:
     """Moments a few inspected iterations apart, up to now; none where there were too few of them."""
-    numbers = [one.number for one in history.iterations]
+    numbers = [iteration.number for iteration in history.iterations]
     return numbers[-_LOOKS * _WINDOWS :: _LOOKS] if len(numbers) > _LOOKS * _WINDOWS else []
 
 
@@ -139,7 +139,7 @@ def _found_at(
 def _finds(search: Search, history: TrainingHistory, word: str) -> bool:
     # A search that fails on a shorter history has not found anything.
     try:
-        return any(one.word == word for one in search(history))
+        return any(finding.word == word for finding in search(history))
     except Exception:
         return False
 
@@ -171,8 +171,8 @@ def improves(history: TrainingHistory) -> bool:
     if np.isfinite(loss).all() and _falls(loss, 20):
         return True
     tested = evaluations(history)
-    losses = [one.loss for one in tested if one.loss is not None]
-    wrong = [1 - a for one in tested if (a := first_accuracy(one)) is not None]
+    losses = [evaluation.loss for evaluation in tested if evaluation.loss is not None]
+    wrong = [1 - a for evaluation in tested if (a := first_accuracy(evaluation)) is not None]
     return any(
         len(values) >= _EVALUATIONS
         and min(values[len(values) // 2 :]) < min(values[: len(values) // 2])

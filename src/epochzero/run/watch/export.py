@@ -22,13 +22,13 @@ def curves(history: TrainingHistory) -> Iterator[tuple[str, Series]]:
     yield "accuracy/batches", history.series("accuracy")
     yield "accuracy/evaluation", history.series("evaluation/accuracy")
     yield "learning rate", history.series("rate")
-    for one in history.parameters:
+    for parameter in history.parameters:
         for what in _OF_PARAMETERS:
-            yield f"{what}/{one.name}", history.parameter_series(one.name, what, "rms")
+            yield f"{what}/{parameter.name}", history.parameter_series(parameter.name, what, "rms")
     for path, _ in history.order:
         for number in _OF_LAYERS:
             yield f"{number} of output/{path}", history.layer_series(path, number)
-    for name in dict.fromkeys(name for one in history.iterations for name in one.values):
+    for name in dict.fromkeys(name for it in history.iterations for name in it.values):
         for number in _OF_VALUES:
             yield f"values/{name} {number}", history.value_series(name, number)
 

@@ -265,18 +265,18 @@ class TrainingHistory:
         """The same training as it was at the start of this iteration."""
 
         def before(records: tuple[Record, ...]) -> tuple[Record, ...]:
-            return tuple(one for one in records if int(one.get("iteration", 0)) < iteration)
+            return tuple(r for r in records if int(r.get("iteration", 0)) < iteration)
 
         return replace(
             self,
-            iterations=tuple(one for one in self.iterations if one.number < iteration),
-            evaluations=tuple(one for one in self.evaluations if one.iteration < iteration),
+            iterations=tuple(it for it in self.iterations if it.number < iteration),
+            evaluations=tuple(ev for ev in self.evaluations if ev.iteration < iteration),
             nonfinite=before(self.nonfinite),
             epochs=before(self.epochs),
             steps=before(self.steps),
             clips=before(self.clips),
             scalers=before(self.scalers),
-            cycles=tuple(one for one in self.cycles if one.number < iteration),
+            cycles=tuple(cycle for cycle in self.cycles if cycle.number < iteration),
             loads=before(self.loads),
             ranks={rank: of.until(iteration) for rank, of in self.ranks.items()},
             loss_by_line={
@@ -294,22 +294,18 @@ class TrainingHistory:
         Without those where not all of its elements were finite: the others say nothing then.
         """
         return _series(
-            (one.number, of.get(number))
-            for one in self.iterations
-            if not (of := one.parameters.get(name, {}).get(what, {})).get("nonfinite")
+            (iteration.number, of.get(number))
+            for iteration in self.iterations
+            if not (of := iteration.parameters.get(name, {}).get(what, {})).get("nonfinite")
         )
 
     def layer_series(self, path: str, number: str) -> Series:
         """A number of a layer's output over the iterations looked at, such as ("1", "constant")."""
-        return _series(
-            (one.number, one.layers.get(path, {}).get(number)) for one in self.iterations
-        )
+        return _series((it.number, it.layers.get(path, {}).get(number)) for it in self.iterations)
 
     def value_series(self, name: str, number: str) -> Series:
         """A number of a tensor that the user has chosen, such as ("body.1", "p50")."""
-        return _series(
-            (one.number, one.values.get(name, {}).get(number)) for one in self.iterations
-        )
+        return _series((it.number, it.values.get(name, {}).get(number)) for it in self.iterations)
 
     def series(self, name: str) -> Series:
         """The series that a `Finding` names; empty for one that is not known.
@@ -321,11 +317,11 @@ class TrainingHistory:
         if kind == "loss":
             return self.loss
         if kind == "rate":
-            return _series((one.number, max(one.rates, default=None)) for one in self.iterations)
+            return _series((it.number, max(it.rates, default=None)) for it in self.iterations)
         if kind == "accuracy":
-            return _series((one.number, one.accuracy) for one in self.iterations)
+            return _series((iteration.number, iteration.accuracy) for iteration in self.iterations)
         if kind == "evaluation" and rest in ("loss", "accuracy"):
-            return _series((one.iteration, getattr(one, rest)) for one in self.evaluations)
+            return _series((ev.iteration, getattr(ev, rest)) for ev in self.evaluations)
         if kind == "layers" and "/" in rest:
             path, _, number = rest.rpartition("/")
             return self.layer_series(path, number)
@@ -407,13 +403,13 @@ class _Reading:
             clips=self._of("clip"),
             scalers=self._of("scaler"),
             arguments=tuple(
-                str(word) for one in self._of("begun") for word in one.get("arguments", ())
+                str(word) for r in self._of("begun") for word in r.get("arguments", ())
             ),
             cycles=tuple(map(_cycle, self._of("cycle"))),
             calls={
-                str(one["line"]): SourceLine(*one["place"])
-                for one in self._of("call")
-                if one["place"]
+                str(each_record["line"]): SourceLine(*each_record["place"])
+                for each_record in self._of("call")
+                if each_record["place"]
             },
             loads=self._of("load"),
             ended=self._ended,
@@ -434,10 +430,10 @@ class _Reading:
             self._names[int(record["number"])] = str(record["name"])
         elif kind == "model":
             self._models[int(record["number"])] = record
-            for one in (*record["layers"], *record["parameters"]):
-                key = int(record["number"]), _identity(one)
-                self._first.setdefault(key, one)
-                if one.get("trainable") is False:
+            for each_value in (*record["layers"], *record["parameters"]):
+                key = int(record["number"]), _identity(each_value)
+                self._first.setdefault(key, each_value)
+                if each_value.get("trainable") is False:
                     self._frozen.add(key)
         elif kind == "losses":
             for iteration, line, value in record["losses"]:
@@ -468,11 +464,11 @@ class _Reading:
                 for number, left in record.get("before", {}).items()
             },
             parameters={
-                self._named(name): {what: _numbers(of) for what, of in one.items()}
-                for name, one in record.get("parameters", {}).items()
+                self._named(name): {what: _numbers(of) for what, of in value.items()}
+                for name, value in record.get("parameters", {}).items()
             },
             layers=self._outputs(record),
-            inputs=[_numbers(one) for one in record.get("inputs", ())],
+            inputs=[_numbers(value) for value in record.get("inputs", ())],
             output=_numbers(record.get("output", {})),
             target=_numbers(record.get("target", {})),
             loss_function=str(record.get("function", "")),
@@ -480,11 +476,11 @@ class _Reading:
             likeness=record.get("likeness", {}),
             row_labels=tuple(record.get("row_labels", ())),
             modes=record.get("modes", {}),
-            scalars=[_numbers(one) for one in record.get("scalars", ())],
-            clippings=[_numbers(one) for one in record.get("clippings", ())],
+            scalars=[_numbers(value) for value in record.get("scalars", ())],
+            clippings=[_numbers(value) for value in record.get("clippings", ())],
             skipped_steps=int(record.get("skipped_steps", 0)),
             loader=record.get("loader"),
-            values={name: _numbers(one) for name, one in record.get("values", {}).items()},
+            values={name: _numbers(value) for name, value in record.get("values", {}).items()},
             direct=bool(record.get("direct")),
             relations=record.get("relations", {}),
             softmaxes=tuple(record.get("softmaxes", ())),
@@ -504,12 +500,12 @@ class _Reading:
             agreement=_optional(record.get("agreement")),
             examples=float(record.get("examples", 0.0)),
             layers=self._outputs(record),
-            inputs=[_numbers(one) for one in record.get("inputs", ())],
+            inputs=[_numbers(value) for value in record.get("inputs", ())],
             output=_numbers(record.get("output", {})),
             target=_numbers(record.get("target", {})),
             row_labels=tuple(record.get("row_labels", ())),
             likeness=record.get("likeness", {}),
-            scalars=[_numbers(one) for one in record.get("scalars", ())],
+            scalars=[_numbers(value) for value in record.get("scalars", ())],
             loader=record.get("loader"),
             place=SourceLine(*record["place"]) if record.get("place") else None,
             model=str(record.get("model", "")),
@@ -525,8 +521,8 @@ class _Reading:
 
     def _outputs(self, record: Record) -> Mapping[str, Mapping[str, Any]]:
         return {
-            self._named(path): {**_numbers(one), "source": self._named(one.get("source", ""))}
-            for path, one in record.get("layers", {}).items()
+            self._named(path): {**_numbers(value), "source": self._named(value.get("source", ""))}
+            for path, value in record.get("layers", {}).items()
         }
 
     def _named(self, path: str) -> str:
@@ -539,15 +535,15 @@ class _Reading:
 
     def _layers(self, number: int) -> Iterable[ModelLayer]:
         for latest in self._models[number]["layers"]:
-            one = self._first[number, _identity(latest)]
+            record = self._first[number, _identity(latest)]
             yield ModelLayer(
-                path=self._named(f"{number}/{one['path']}"),
-                kind=one["class"],
-                settings=one["settings"],
-                place=SourceLine(*one["place"]) if one.get("place") else None,
-                leaf=bool(one["leaf"]),
+                path=self._named(f"{number}/{record['path']}"),
+                kind=record["class"],
+                settings=record["settings"],
+                place=SourceLine(*record["place"]) if record.get("place") else None,
+                leaf=bool(record["leaf"]),
                 called=bool(latest["called"]),
-                parameters=tuple(one["parameters"]),
+                parameters=tuple(record["parameters"]),
                 model=number,
             )
 
@@ -555,21 +551,21 @@ class _Reading:
         for number in sorted(self._models):
             for latest in self._models[number]["parameters"]:
                 key = number, _identity(latest)
-                one, name = self._first[key], self._named(f"{number}/{latest['name']}")
+                record, name = self._first[key], self._named(f"{number}/{latest['name']}")
                 yield Parameter(
                     name=name,
                     layer=name.rpartition(".")[0],
-                    shape=tuple(one["shape"]),
+                    shape=tuple(record["shape"]),
                     trainable=bool(latest["trainable"]),
                     held=bool(latest["held"]),
                     thawed=bool(latest["trainable"]) and key in self._frozen,
-                    values={name: _number(one[name]) for name in _VALUES if name in one},
+                    values={name: _number(record[name]) for name in _VALUES if name in record},
                 )
 
 
-def _identity(one: Record) -> str:
+def _identity(record: Record) -> str:
     """Of a layer or parameter: what is put in its place is another one."""
-    return str([one.get(key) for key in ("name", "shape", "path", "class", "settings")])
+    return str([record.get(key) for key in ("name", "shape", "path", "class", "settings")])
 
 
 def _cycle(record: Record) -> Cycle:

@@ -185,15 +185,13 @@ class TrainingWatcher(Watcher):
             return
         self.watched = with_options(conclude(history), history.arguments)
         # A confirmed finding is shown however weak its signs are: the job may be terminated for it.
-        found = [
-            one for one in self.watched.findings if one.confidence >= TOLD or one.state == CONFIRMED
-        ]
-        new = [one for one in found if not self._is_reported(one)]
+        found = [f for f in self.watched.findings if f.confidence >= TOLD or f.state == CONFIRMED]
+        new = [each_finding for each_finding in found if not self._is_reported(each_finding)]
         self._tell_news(self.watched, new)
-        self._reported.update((one.word, one.state) for one in new)
+        self._reported.update((each_finding.word, each_finding.state) for each_finding in new)
         for finding in new:
             yield JobEvent(*self._clock.now(), FOUND_EVENT, finding.text, details=_details(finding))
-        ending = next((one for one in new if fails(one, self._options.fail_on)), None)
+        ending = next((f for f in new if fails(f, self._options.fail_on)), None)
         if ending is not None:
             self.fault = self.fault or ending
             text = f"the training was terminated because of a fault: {ending.word}"
@@ -205,7 +203,7 @@ class TrainingWatcher(Watcher):
 
     def _tell_news(self, watched: WatchResult, new: Sequence[TrainingFinding]) -> None:
         """What is new, and what of it is only a symptom of the root."""
-        symptoms = tuple(one for one in new if one in watched.symptoms)
+        symptoms = tuple(each_finding for each_finding in new if each_finding in watched.symptoms)
         if watched.root is not None and (watched.root in new or symptoms):
             self._on_news(News(watched.root, symptoms, known=watched.root not in new))
         for finding in new:
@@ -224,11 +222,11 @@ class TrainingWatcher(Watcher):
         return JobEvent(*self._clock.now(), EVENT, text, details={"watched": watched})
 
     def _why_nothing(self) -> str:
-        failed = [one for one in self._following.records if one.get("kind") == "failed"]
+        failed = [record for record in self._following.records if record.get("kind") == "failed"]
         if failed:
             return f"the watcher failed in {failed[0].get('where')}: {failed[0].get('error')}"
         companions = noted(self._path.parent)
-        reasons = [one for one in companions.failed if one.startswith(_BEGIN)]
+        reasons = [text for text in companions.failed if text.startswith(_BEGIN)]
         if reasons:
             return f"the watcher could not start: {reasons[0].partition(' ')[2]}"
         if companions.reached & {"torch", "keras"}:

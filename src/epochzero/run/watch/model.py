@@ -106,7 +106,7 @@ def of_dict(values: Mapping[str, Any]) -> WatchResult:
 
 
 def _finding(values: Mapping[str, Any]) -> TrainingFinding:
-    known = {one.name: values[one.name] for one in fields(TrainingFinding) if one.name in values}
+    known = {f.name: values[f.name] for f in fields(TrainingFinding) if f.name in values}
     known["place"] = SourceLine(**known["place"]) if known.get("place") else None
     known["causes"] = tuple(known.get("causes", ()))
     return TrainingFinding(**known)

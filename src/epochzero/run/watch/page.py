@@ -53,7 +53,7 @@ def page(history: TrainingHistory, watched: WatchResult, title: str = "") -> str
         _classes(history),
     )
     style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
-    body = "\n".join(part for one in parts for part in one)
+    body = "\n".join(part for iterator in parts for part in iterator)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -171,14 +171,18 @@ def _figure(
 
 def _parameters(history: TrainingHistory) -> Iterator[str]:
     rows = []
-    for one in _chosen(history.parameters):
+    for parameter in _chosen(history.parameters):
         cells = [
-            _cell(history.parameter_series(one.name, what, "rms"), f"{one.name}, {head}")
+            _cell(
+                history.parameter_series(parameter.name, what, "rms"), f"{parameter.name}, {head}"
+            )
             for head, what in _PARAMETER_COLUMNS
         ]
-        ratio = _cell(_update_ratio(history, one.name), f"{one.name}, ratio of update to weight")
-        state = "" if one.trainable and one.held else " (not trained)"
-        rows.append((f"<code>{escape(one.name)}</code>{state}", *cells, ratio))
+        ratio = _cell(
+            _update_ratio(history, parameter.name), f"{parameter.name}, ratio of update to weight"
+        )
+        state = "" if parameter.trainable and parameter.held else " (not trained)"
+        rows.append((f"<code>{escape(parameter.name)}</code>{state}", *cells, ratio))
     heads = ("Parameter", *(head for head, _ in _PARAMETER_COLUMNS), "Ratio of update to weight")
     yield from _table("Parameters, root mean square", heads, rows)
 
@@ -209,7 +213,7 @@ def _layers(history: TrainingHistory) -> Iterator[str]:
 
 
 def _values(history: TrainingHistory) -> Iterator[str]:
-    names = dict.fromkeys(name for one in history.iterations for name in one.values)
+    names = dict.fromkeys(name for iteration in history.iterations for name in iteration.values)
     figures: list[str] = []
     for name in _chosen(tuple(names)):
         lines = {number: history.value_series(name, number) for number in _VALUE_COLUMNS}
@@ -222,8 +226,8 @@ def _values(history: TrainingHistory) -> Iterator[str]:
 
 def _classes(history: TrainingHistory) -> Iterator[str]:
     counts: dict[str, float] = {}
-    for one in history.iterations:
-        for name, count in one.target.get("classes", {}).items():
+    for iteration in history.iterations:
+        for name, count in iteration.target.get("classes", {}).items():
             counts[name] = counts.get(name, 0.0) + count
     if len(counts) > 1:
         ordered = dict(sorted(counts.items(), key=lambda item: int(item[0])))

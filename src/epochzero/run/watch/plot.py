@@ -40,22 +40,22 @@ def chart(
         mark: an iteration at which a vertical line stands.
         from_zero: whether the upright axis begins at 0; no value lies below.
     """
-    drawn = {name: one for name, one in lines.items() if _finite(one).size}
-    values = np.concatenate([_finite(one) for one in drawn.values()]) if drawn else np.empty(0)
-    steps = np.concatenate([one[:, 0] for one in drawn.values()]) if drawn else np.empty(0)
+    drawn = {name: array for name, array in lines.items() if _finite(array).size}
+    values = np.concatenate([_finite(array) for array in drawn.values()]) if drawn else np.empty(0)
+    steps = np.concatenate([array[:, 0] for array in drawn.values()]) if drawn else np.empty(0)
     if steps.size < 2:
         return ""
     reach = np.append(steps, max(until, steps.max()))
     if from_zero:
         values = np.append(values, (0.0, 0.0 if values.any() else 1.0))
     frame = _Frame(reach, values, (WIDTH, HEIGHT), (LEFT, RIGHT, TOP, BOTTOM))
-    text = "; ".join(f"{name}: {_told(one)}" for name, one in drawn.items())
+    text = "; ".join(f"{name}: {_told(array)}" for name, array in drawn.items())
     parts = [*frame.grid()]
     if mark is not None and frame.first <= mark <= frame.last:
         x = frame.x(mark)
         parts.append(f'<path class="mark" d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}"/>')
-    for color, one in enumerate(drawn.values()):
-        parts.append(f'<path class="line c{color % 6}" d="{frame.path(one)}"/>')
+    for color, each_array in enumerate(drawn.values()):
+        parts.append(f'<path class="line c{color % 6}" d="{frame.path(each_array)}"/>')
     svg = _svg(WIDTH, HEIGHT, f"{label}. {text}", parts)
     return svg + (_legend(list(drawn)) if len(drawn) > 1 else "")
 

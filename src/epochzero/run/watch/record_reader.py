@@ -44,7 +44,7 @@ class Followed:
             self._bytes += size
         while self._bytes > MOST_BYTES and self._every < _MOST_EVERY:
             self._every *= 2
-            self._records = [one for one in self._records if self._stays(one[2])]
+            self._records = [row for row in self._records if self._stays(row[2])]
             self._bytes = sum(size for _, size, _ in self._records)
 
     def clear(self) -> None:

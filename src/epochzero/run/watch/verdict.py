@@ -31,9 +31,9 @@ def conclude(history: TrainingHistory) -> WatchResult:
     findings, failed = _found(history)
     findings = confirm(history, findings, catalogue())
     root = _root(history, findings)
-    others = [one for one in findings if one is not root]
-    symptoms = [one for one in others if root is not None and one.word in root.causes]
-    left = [one for one in others if one not in symptoms]
+    others = [finding for finding in findings if finding is not root]
+    symptoms = [other for other in others if root is not None and other.word in root.causes]
+    left = [other for other in others if other not in symptoms]
     if root is not None:
         sure = calibration().confidence(root.word, root.confidence)
         root = replace(root, confidence=round(sure, 2))
@@ -60,7 +60,7 @@ def _found(history: TrainingHistory) -> tuple[list[TrainingFinding], tuple[str, 
 
 
 def _root(history: TrainingHistory, findings: Sequence[TrainingFinding]) -> TrainingFinding | None:
-    faults = [one for one in findings if one.word in taxonomy.faults()]
+    faults = [finding for finding in findings if finding.word in taxonomy.faults()]
     root = min(faults, key=_order, default=None)
     return root if root is not None and root.confidence >= _least(history) else None
 

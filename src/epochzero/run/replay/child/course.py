@@ -58,13 +58,13 @@ class Alive:
     def __init__(self) -> None:
         self._held: list[weakref.ref[Any]] = []
 
-    def add(self, one: Any) -> None:
+    def add(self, value: Any) -> None:
         """Add an object."""
-        if not any(ref() is one for ref in self._held):
-            self._held.append(weakref.ref(one))
+        if not any(ref() is value for ref in self._held):
+            self._held.append(weakref.ref(value))
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([one for ref in self._held if (one := ref()) is not None])
+        return iter([value for ref in self._held if (value := ref()) is not None])
 
 
 def _guarded(method: Any) -> Any:
@@ -220,7 +220,7 @@ class Course:
             "value": str(loss),
             # A loss on a GPU is read later, together with following ones.
             "place": place() if tensor is not None else None,
-            "operators": [one["operator"] for one in origin(tensor)] if tensor is not None else [],
+            "operators": [r["operator"] for r in origin(tensor)] if tensor is not None else [],
             "position": self.position() | {"backwards": self.backwards - len(self._unread)},
         }
         if self.follower is not None:
@@ -229,7 +229,7 @@ class Course:
     def read(self) -> None:
         """Read the pending GPU losses."""
         unread, self._unread = self._unread, []
-        for loss in torch.stack([one.float() for one in unread]).tolist() if unread else ():
+        for loss in torch.stack([tensor.float() for tensor in unread]).tolist() if unread else ():
             self._note(loss, None)
 
     @_guarded

@@ -49,12 +49,12 @@ def _of_worker(message: str, frames: list[dict[str, Any]]) -> dict[str, Any]:
     found = list(_FRAME.finditer(trace))
     inner = [
         {
-            "path": one[1],
-            "line": int(one[2]),
-            "function": one[3],
-            "code": one[4].strip()[:MOST_CODE],
+            "path": match[1],
+            "line": int(match[2]),
+            "function": match[3],
+            "code": match[4].strip()[:MOST_CODE],
         }
-        for one in found
+        for match in found
     ]
     own = [frame for frame in inner if is_user(frame["path"])]
     if not own:

@@ -184,11 +184,11 @@ class Player:
             items = told[kind]["items"]
             if len(items) != len(list(living)):
                 self._stop(f"the program has {len(list(living))} {kind}, but had {len(items)}")
-            for one, state in zip(living, items, strict=True):
-                self._load(kind, one, state)
+            for value, state in zip(living, items, strict=True):
+                self._load(kind, value, state)
         set_random_states(self._snapshot["random"])
 
-    def _load(self, kind: str, one: Any, told: Any) -> None:
+    def _load(self, kind: str, each_value: Any, told: Any) -> None:
         state = {}
         for name, value in (told or {"items": ()})["items"]:
             try:
@@ -198,7 +198,7 @@ class Player:
                 if kind != "schedulers":
                     self._stop(f"the state of one of the {kind} was not recorded: {error}")
         try:
-            one.load_state_dict(state)
+            each_value.load_state_dict(state)
         except (ValueError, KeyError) as error:
             self._stop(f"the state of one of the {kind} does not fit: {error}")
 

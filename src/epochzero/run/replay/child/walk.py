@@ -115,8 +115,8 @@ class Walk:
             "module": of["module"] if of else self._modules.path,
             "place": of["place"] if of else place(),
             "of": of["operator"] if of else None,
-            "inputs": [self._input(one) for one in flat if isinstance(one, torch.Tensor)],
-            "constant": any(isinstance(one, float) and not math.isfinite(one) for one in flat),
+            "inputs": [self._input(value) for value in flat if isinstance(value, torch.Tensor)],
+            "constant": any(isinstance(v, float) and not math.isfinite(v) for v in flat),
             "outputs": [],
             "float64": None,
         }
@@ -206,7 +206,7 @@ class Walk:
 
     def _sources(self, culprit: Record | None) -> list[Record]:
         """Return the operators that produced the inputs of an operator."""
-        made = {one["made_by"] for one in culprit["inputs"]} if culprit else set()
+        made = {value["made_by"] for value in culprit["inputs"]} if culprit else set()
         return [self._records[number] for number in sorted(made - {None})]
 
     def _followed(self) -> tuple[str, list[Record]]:
@@ -234,9 +234,9 @@ class Walk:
     def _bad_source(self, record: Record) -> Record | None:
         """Return the operator that produced a bad input of this one; masks of infinities are intended."""
         for kind in ("nan", "inf"):
-            for one in record["inputs"]:
-                number = one["made_by"]
-                if not one[kind] or number is None or number >= record["number"]:
+            for value in record["inputs"]:
+                number = value["made_by"]
+                if not value[kind] or number is None or number >= record["number"]:
                     continue
                 source: Record = self._records[number]
                 if not source["constant"]:
@@ -410,11 +410,11 @@ def _plain(value: Any) -> Any:
 
 
 def _copied(value: Any) -> Any:
-    return tree_map(lambda one: one.clone() if isinstance(one, torch.Tensor) else one, value)
+    return tree_map(lambda v: v.clone() if isinstance(v, torch.Tensor) else v, value)
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
-    return [one for one in tree_flatten(value)[0] if isinstance(one, torch.Tensor)]
+    return [v for v in tree_flatten(value)[0] if isinstance(v, torch.Tensor)]
 
 
 def _storage(tensor: torch.Tensor) -> int:

@@ -48,15 +48,15 @@ def begin_python(python: ModuleType, environment: Mapping[str, str]) -> None:
         from epochzero.run.inject.child.files import replace_files
 
         _quotas[:] = [
-            Quota(one["path"], one["bytes"], request["ledger"]) for one in request["metered"]
+            Quota(value["path"], value["bytes"], request["ledger"]) for value in request["metered"]
         ]
         replace_files(_quotas, ())
         for quota in _quotas:
             sys.addaudithook(quota.hear)
     if request["modules"] or request["own_modules"]:
         sys.meta_path[:] = [
-            one if getattr(one, "__name__", "") in _BUILT_IN else _Without(one, request)
-            for one in sys.meta_path
+            finder if getattr(finder, "__name__", "") in _BUILT_IN else _Without(finder, request)
+            for finder in sys.meta_path
         ]
     if request["unseen"] or not request["namespaces"]:
         places = _Places(request)
@@ -116,7 +116,7 @@ class _Without:
         if not hasattr(self._finder, "find_distributions"):
             return []
         found = self._finder.find_distributions(*arguments, **options)
-        return [one for one in found if _plain(one.metadata["Name"]) not in self._distributions]
+        return [v for v in found if _plain(v.metadata["Name"]) not in self._distributions]
 
 
 def _is_own(name: str) -> bool:

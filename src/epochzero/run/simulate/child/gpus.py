@@ -95,8 +95,8 @@ class _OnGpu(TorchFunctionMode):
         tensor: Any = torch.Tensor
         self._answers = {
             tensor.device.__get__: self._device,
-            tensor.is_cuda.__get__: lambda one: self._at(one) is not None,
-            tensor.get_device: lambda one: _number(self._at(one)),
+            tensor.is_cuda.__get__: lambda each_tensor: self._at(each_tensor) is not None,
+            tensor.get_device: lambda each_tensor: _number(self._at(each_tensor)),
         }
 
     def __torch_function__(
@@ -151,7 +151,7 @@ class _OnGpu(TorchFunctionMode):
         if len(tensors) < 2:
             # Those of `cat` are in a list.
             lists = (value for value in values if isinstance(value, list | tuple))
-            tensors += [one for each in lists for one in each if isinstance(one, torch.Tensor)]
+            tensors += [v for each in lists for v in each if isinstance(v, torch.Tensor)]
         places = sorted({place for tensor in tensors if (place := self._at(tensor)) is not None})
         if len(places) > 1:
             raise RuntimeError(_TWO_DEVICES.format(*places))

@@ -74,7 +74,7 @@ class Counted(TorchDispatchMode):  # type: ignore[no-untyped-call]
         place = self._named
         if place is None:
             at = (self.place_of(tensor) for tensor in given)
-            place = next((one for one in at if one is not None), HOST)
+            place = next((number for number in at if number is not None), HOST)
         try:
             result = function(*args, **(kwargs or {}))
         except RuntimeError as error:

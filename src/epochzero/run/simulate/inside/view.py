@@ -38,7 +38,7 @@ def build(request: dict[str, Any]) -> None:
     system.attach("", root, flags=system.MS_UNBINDABLE)
     view = _View(root, request)
     view.descend("/")
-    for mount in sorted(request["mounts"], key=lambda one: len(one["path"])):
+    for mount in sorted(request["mounts"], key=lambda value: len(value["path"])):
         view.mount(mount)
     if request["shared_memory"] is not None:
         size = request["shared_memory"]

@@ -257,7 +257,7 @@ class Backward:
     def clipped(self, name: str, norm: Any, *args: Any, **kwargs: Any) -> None:
         """Gradients were clipped."""
         names = ("max_norm", "clip_value")
-        limit = next((kwargs[one] for one in names if one in kwargs), None)
+        limit = next((kwargs[text] for text in names if text in kwargs), None)
         if limit is None and len(args) > 1:
             limit = args[1]
         limit = None if limit is None else float(limit)

@@ -67,9 +67,9 @@ class Here:
 
     def end(self) -> None:
         """Records what is pending, and the end."""
-        for one in (self.keras, self.observer):
-            if one is not None:
-                one.end()
+        for value in (self.keras, self.observer):
+            if value is not None:
+                value.end()
 
     def close(self) -> None:
         """Ends the watching; all is as it was before."""

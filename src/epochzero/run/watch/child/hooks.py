@@ -272,7 +272,7 @@ def _losing(function: Callable[..., Any], name: str, forward: Forward) -> Callab
                 dict(zip(_ARGUMENTS.get(name, ("input", "target")), args, strict=False)) | kwargs
             )
             if name == "ctc_loss":
-                given |= {_OF_CTC[one]: given[one] for one in _OF_CTC if one in given}
+                given |= {_OF_CTC[text]: given[text] for text in _OF_CTC if text in given}
             forward.loss(name, value, given)
         return value
 

@@ -51,16 +51,16 @@ def class_weights(given: Mapping[str, Any]) -> list[float] | None:
 def schedules_of(optimizer: Any, callbacks: Iterable[Any]) -> Iterator[dict[str, Any]]:
     """What changes the learning rate, with its settings: a schedule of the optimizer, and callbacks."""
     inside = getattr(optimizer, "_learning_rate", None)
-    found = [one for one in callbacks if type(one).__name__ in _SCHEDULES]
+    found = [callback for callback in callbacks if type(callback).__name__ in _SCHEDULES]
     if hasattr(inside, "get_config"):
         found.append(inside)
-    for one in found:
+    for each_value in found:
         settings = {
             name: value
-            for name, value in vars(one).items()
+            for name, value in vars(each_value).items()
             if isinstance(value, (bool, int, float, str))
         }
-        yield {"class": type(one).__name__, "settings": settings}
+        yield {"class": type(each_value).__name__, "settings": settings}
 
 
 def clipping_of(optimizer: Any) -> tuple[str, str, float] | None:

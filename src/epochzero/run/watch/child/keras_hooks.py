@@ -183,11 +183,11 @@ class KerasWatch:
     # What is made ---------------------------------------------------------------------------------
 
     @_safe
-    def made(self, one: Any) -> None:
+    def made(self, value: Any) -> None:
         """Remembers the line that made a layer or an optimizer."""
-        found = place(without=one)
+        found = place(without=value)
         if found is not None:
-            self._made.set(one, found)
+            self._made.set(value, found)
 
     @_safe
     def compiled(self, model: Any) -> None:
@@ -339,8 +339,15 @@ class KerasWatch:
         accuracy = next((measured[n] for n in _ACCURACIES if n in measured), None)
         found["accuracy"] = accuracy if accuracy is not None else found.get("accuracy")
         found["scalars"] = [
-            {"line": self._line, "text": "", "name": name, "count": 1, "mean": one, "last": one}
-            for name, one in measured.items()
+            {
+                "line": self._line,
+                "text": "",
+                "name": name,
+                "count": 1,
+                "mean": number,
+                "last": number,
+            }
+            for name, number in measured.items()
         ]
         where = {"place": self._place, "iteration": self._iteration}
         self.records.emit("evaluation", **{**found, **where})
@@ -418,7 +425,7 @@ class KerasWatch:
                 "library": type(layer).__module__.startswith("keras."),
                 "leaf": not any(True for _ in inside(layer)),
                 "settings": settings_of(layer),
-                "parameters": [one.name for one in weights_of(layer)],
+                "parameters": [value.name for value in weights_of(layer)],
                 "place": self._made.get(layer),
                 "called": True,
                 "training": True,
@@ -477,8 +484,8 @@ def _callback_class(keras: Any, watch: KerasWatch) -> Any:
     return Watching
 
 
-def _kind(one: Any) -> str:
-    return type(one).__name__
+def _kind(value: Any) -> str:
+    return type(value).__name__
 
 
 def _after(function: Callable[..., Any], notify: Callable[..., Any]) -> Callable[..., Any]:

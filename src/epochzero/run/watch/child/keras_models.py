@@ -67,9 +67,9 @@ def inside(layer: Any) -> Iterator[Any]:
     if _is_recurrent(layer):
         return
     found: Any = getattr(layer, "layers", None) or getattr(layer, "_layers", ())
-    for one in found:
-        if one is not layer and type(one).__name__ != "InputLayer":
-            yield one
+    for value in found:
+        if value is not layer and type(value).__name__ != "InputLayer":
+            yield value
 
 
 def _is_recurrent(layer: Any) -> bool:
@@ -99,7 +99,7 @@ def settings_of(layer: Any) -> dict[str, Any]:
         if isinstance(value, (bool, int, float, str)) and name != "name"
     }
     settings["activation"] = activation_of(layer)
-    kernel = next((one for one in weights_of(layer) if one.name == "kernel"), None)
+    kernel = next((value for value in weights_of(layer) if value.name == "kernel"), None)
     if kernel is not None and len(kernel.shape) > 1:
         settings["in_features" if len(kernel.shape) == 2 else "in_channels"] = kernel.shape[-2]
     penalty = getattr(layer, "kernel_regularizer", None)

@@ -104,7 +104,7 @@ class Made:
 
     def optimizers(self) -> list[Any]:
         """Those that live."""
-        return [one for ref in self._optimizers if (one := ref()) is not None]
+        return [value for ref in self._optimizers if (value := ref()) is not None]
 
     def number(self, optimizer: Any) -> int:
         """The number of an optimizer, also of one that was made before watching started."""
@@ -157,7 +157,7 @@ def _plain_settings(values: dict[str, Any]) -> dict[str, Any]:
         several = isinstance(value, (tuple, list)) and len(value) <= 8
         items = value if several else [value]
         if not name.startswith("_") and all(
-            isinstance(one, (bool, int, float, str)) for one in items
+            isinstance(item, (bool, int, float, str)) for item in items
         ):
             found[name] = value
     return found

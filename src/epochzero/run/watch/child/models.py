@@ -161,4 +161,4 @@ class Models:
 
 
 def _held(optimizers: Iterable[Any]) -> set[int]:
-    return {id(p) for one in optimizers for group in one.param_groups for p in group["params"]}
+    return {id(p) for opt in optimizers for group in opt.param_groups for p in group["params"]}

@@ -89,14 +89,14 @@ class Neurons:
     def _ended(self, *_: Any) -> None:
         active, self._active = self._active, {}
         try:
-            inputs = min((one.shape[0] for one in active.values()), default=0)
-            complete = {path: one for path, one in active.items() if one.shape[0] == inputs}
+            inputs = min((tensor.shape[0] for tensor in active.values()), default=0)
+            complete = {path: t for path, t in active.items() if t.shape[0] == inputs}
             self._records.emit(
                 "neurons",
                 schema=SCHEMA,
                 inputs=inputs,
-                units={path: one.shape[1] for path, one in complete.items()},
-                active={path: _packed(one) for path, one in complete.items()},
+                units={path: tensor.shape[1] for path, tensor in complete.items()},
+                active={path: _packed(tensor) for path, tensor in complete.items()},
             )
         except Exception as error:
             self._records.emit("failed", where="", error=repr(error)[:500])

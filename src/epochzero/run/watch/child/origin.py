@@ -90,15 +90,15 @@ def differences_of_pairs(loss: torch.Tensor) -> list[int] | None:
         if node in seen:
             continue
         seen.add(node)
-        parts = [one for one, _ in node.next_functions]
+        parts = [each_node for each_node, _ in node.next_functions]
         if type(node).__name__ in ("SubBackward0", "RsubBackward1") and parts.count(None) == 1:
             shape = _shape(node)
-            output = next(one for one in parts if one is not None)
+            output = next(part for part in parts if part is not None)
             is_column = len(shape) == 2 and shape[0] == shape[1] > 1
             is_meant = type(output).__name__.startswith(_SHAPED)
             if is_column and not is_meant and _shape(output) in ([shape[0], 1], shape[:1]):
                 return shape
-        level += [one for one in parts if one is not None]
+        level += [part for part in parts if part is not None]
     return None
 
 

@@ -52,7 +52,7 @@ def relations(
     found: dict[str, Any] = {}
     if not isinstance(target, torch.Tensor) or not target.numel():
         return found
-    inputs = [one for one in inputs if one is not None]
+    inputs = [value for value in inputs if value is not None]
     found["given"] = _given(target.detach(), inputs)
     if function in _INDEXED:
         found["normalized"] = _normalized(function, output)
@@ -63,8 +63,8 @@ def relations(
     elif function in _DISTANCES:
         found.update(_noise(target.detach(), inputs))
         found["differentiable"] = target.grad_fn is not None or None
-        alike = (one for one in inputs if one.shape == target.shape and one.dtype == target.dtype)
-        found["identical"] = any(one is target or torch.equal(one, target) for one in alike) or None
+        alike = (v for v in inputs if v.shape == target.shape and v.dtype == target.dtype)
+        found["identical"] = any(t is target or torch.equal(t, target) for t in alike) or None
     elif function == "ctc_loss":
         found["blank"] = _blank(target.detach(), arguments)
     return {name: value for name, value in found.items() if value not in (None, [], {})}
@@ -86,14 +86,14 @@ def _sequence(
 ) -> dict[str, Any]:
     """Of targets for each position of a sequence: their lags, and whether padding is counted."""
     found: dict[str, Any] = {}
-    tokens = [one for one in inputs if one.dim() == 2 and not one.is_floating_point()]
+    tokens = [tensor for tensor in inputs if tensor.dim() == 2 and not tensor.is_floating_point()]
     rows = _rows(target, tokens)
     if rows is None:
         return found
     # Padding has one label, in the targets or where the input is padding.
-    filled = [rows, *(one[:_MOST_ROWS, :_MOST_POSITIONS] for one in tokens)]
-    masks = (padding(one) for one in filled if one.shape == rows.shape)
-    padded = next((one for one in masks if one is not None), None)
+    filled = [rows, *(token[:_MOST_ROWS, :_MOST_POSITIONS] for token in tokens)]
+    masks = (padding(tensor) for tensor in filled if tensor.shape == rows.shape)
+    padded = next((mask for mask in masks if mask is not None), None)
     values = rows[padded].unique() if padded is not None else rows[:0]  # type: ignore[no-untyped-call]
     counted = rows != ignored
     if padded is not None and values.numel() == 1:
@@ -105,7 +105,7 @@ def _sequence(
         if value != ignored and not weighted and arguments.get("reduction", "mean") == "mean":
             found["padding"] = number_in(padded.float().mean())
         counted = counted & ~padded
-    shares = [lags for one in tokens if (lags := _lags(rows, one[: len(rows)], counted))]
+    shares = [lags for token in tokens if (lags := _lags(rows, token[: len(rows)], counted))]
     if shares:
         found["lags"] = max(shares, key=max)
     return found
@@ -146,9 +146,9 @@ def _given(target: torch.Tensor, inputs: list[torch.Tensor]) -> bool | None:
     column = target.reshape(count, 1).float()
     if bool((column == column[0]).all()):
         return None
-    for one in inputs:
-        if one.dim() > 1 and len(one) == count and one.is_floating_point():
-            flat = one.detach().reshape(count, -1)[:, :_MOST_PAIRS]
+    for value in inputs:
+        if value.dim() > 1 and len(value) == count and value.is_floating_point():
+            flat = value.detach().reshape(count, -1)[:, :_MOST_PAIRS]
             if flat.shape[1] > 1 and bool((flat.float() == column).all(0).any()):
                 return True
     return None
@@ -156,14 +156,14 @@ def _given(target: torch.Tensor, inputs: list[torch.Tensor]) -> bool | None:
 
 def _noise(target: torch.Tensor, inputs: list[torch.Tensor]) -> dict[str, Any]:
     """How a target that looks like standard noise correlates with the inputs of its shape."""
-    alike = [one for one in inputs if one.shape == target.shape and one.is_floating_point()]
+    alike = [value for value in inputs if value.shape == target.shape and value.is_floating_point()]
     if not alike or target.numel() < 64 or not target.is_floating_point():
         return {}
     flat = _centered(target)
     spread, mean = number_in(flat.std()), number_in(target.float().mean())
     if abs(mean) > 4 / target.numel() ** 0.5 + 0.02 or not 0.85 < spread < 1.15:
         return {}
-    found = [number_in((flat * _centered(one)).mean()) / (spread * _spread(one)) for one in alike]
+    found = [number_in((flat * _centered(t)).mean()) / (spread * _spread(t)) for t in alike]
     return {"noise": max(found, key=abs), "pairs": flat.numel()}
 
 

@@ -204,7 +204,7 @@ class Scene:
         if dimension is None:  # As torch.nn.functional chooses it.
             dimension = 0 if output.dim() in (0, 1, 3) else 1
         where, shape = place(), list(output.shape)
-        known = next((one for one in found if one["place"] == where), None)
+        known = next((value for value in found if value["place"] == where), None)
         if known is None and shape:
             known = {
                 "function": name,
@@ -214,7 +214,7 @@ class Scene:
             }
             found.append(known)
         if known is not None and name != "log_softmax" and known["dim"] == len(shape) - 1 > 1:
-            tokens = [one for ref in self._batch if (one := ref()) is not None]
+            tokens = [tensor for ref in self._batch if (tensor := ref()) is not None]
             for what, mass in attention.masses(output, tokens).items():
                 # One line may call an encoder and a decoder: the least decides.
                 known[what] = min(mass, known.get(what, mass))
@@ -287,7 +287,7 @@ class Scene:
             and list(value.shape[:1]) == shape[:1]
             and 0 < value.dim() <= len(shape)
             and not value.requires_grad
-            and not any(value is one for one in inputs)
+            and not any(value is tensor for tensor in inputs)
         }
         if len(others) == 1:
             target = next(iter(others.values()))
@@ -311,7 +311,7 @@ class Scene:
 
     def _compare_with_inputs(self, target: torch.Tensor) -> None:
         alive = (ref() for ref in self._batch)
-        batch = next((one for one in alive if one is not None and one.dim() > 1), None)
+        batch = next((tensor for tensor in alive if tensor is not None and tensor.dim() > 1), None)
         if batch is None or not self._record["target"].get("whole"):
             return
         if target.numel() == target.shape[:1].numel() == batch.shape[0]:

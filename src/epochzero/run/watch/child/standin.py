@@ -52,7 +52,7 @@ def give_code(function: types.FunctionType, wrap: Wrap) -> Callable[[], None]:
     original.__kwdefaults__ = function.__kwdefaults__
     stand_in = wrap(original)
     ours = {0.5: stand_in, 0.25: shorten_traceback}
-    constants = tuple(ours.get(one, one) for one in _code.__code__.co_consts)
+    constants = tuple(ours.get(value, value) for value in _code.__code__.co_consts)
     attributes = dict(vars(function))
     signature = inspect.signature(function)
     function.__code__ = _code.__code__.replace(co_consts=constants, co_name=before.co_name)

@@ -92,7 +92,7 @@ def values(tensor: torch.Tensor) -> Numbers:
 
 def _values(flat: torch.Tensor) -> Numbers:
     if flat.device.type == "cpu":
-        low, high = (number_in(one) for one in flat.aminmax())
+        low, high = (number_in(tensor) for tensor in flat.aminmax())
         if isfinite(low) and isfinite(high):
             return [*_mean_and_spread(flat), low, high, _zeros(flat), 0.0]
     finite = torch.isfinite(flat)

@@ -82,17 +82,17 @@ def parameters_of(
     """Each parameter with its size, whether it can change, and its values now."""
     found = []
     for name, value in list(model.named_parameters())[:MOST_LAYERS]:
-        one: dict[str, Any] = {
+        record: dict[str, Any] = {
             "name": name,
             "shape": [] if torch.nn.parameter.is_lazy(value) else list(value.shape),
             "trainable": value.requires_grad,
             "held": held is None or id(value) in held,
         }
         if has_values(value) and value.numel():
-            look.add(one, GRADIENT, gradient(value))
+            look.add(record, GRADIENT, gradient(value))
             flat = few(value)
-            look.add(one, ("mean", "std"), torch.stack([flat.mean(), flat.std(unbiased=False)]))
-        found.append(one)
+            look.add(record, ("mean", "std"), torch.stack([flat.mean(), flat.std(unbiased=False)]))
+        found.append(record)
     return found
 
 

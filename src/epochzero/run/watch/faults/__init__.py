@@ -36,7 +36,7 @@ def _causes() -> Mapping[str, tuple[str, ...]]:
 @cache
 def catalogue() -> Mapping[str, Find]:
     """What looks for each fault and symptom, by its word."""
-    modules = (one.name for one in iter_modules(__path__) if not one.name.startswith("_"))
+    modules = (module.name for module in iter_modules(__path__) if not module.name.startswith("_"))
     finds: dict[str, Find] = {name: import_module(f"{__name__}.{name}").find for name in modules}
     for word in {*finds, *(row.word for row in (*RELATIONS, *SYMPTOMS))}:
         rows = [row for row in (*RELATIONS, *SYMPTOMS) if row.word == word]
@@ -49,5 +49,5 @@ def _find(
 ) -> Iterator[TrainingFinding]:
     """What the rows find; if they find nothing, what the module of the same fault does."""
     found = [finding for row in rows for finding in row.find(history)]
-    for one in found or (find(history) if find else ()):
-        yield replace(one, causes=_causes().get(one.word, ()))
+    for each_finding in found or (find(history) if find else ()):
+        yield replace(each_finding, causes=_causes().get(each_finding.word, ()))

@@ -140,8 +140,8 @@ def _noise(loss: npt.NDArray[np.float64]) -> float:
 def classes(history: TrainingHistory) -> Mapping[int, float]:
     """The share of each label in the training, where labels are a few whole numbers."""
     counts: dict[int, float] = {}
-    for one in history.iterations:
-        for label, count in one.target.get("classes", {}).items():
+    for iteration in history.iterations:
+        for label, count in iteration.target.get("classes", {}).items():
             if int(label) >= 0:
                 counts[int(label)] = counts.get(int(label), 0.0) + count
     total = sum(counts.values())
@@ -160,7 +160,7 @@ def is_classifier(history: TrainingHistory) -> bool:
 
 
 def _functions(history: TrainingHistory) -> set[str]:
-    return {one.loss_function for one in history.iterations if one.loss_function}
+    return {iteration.loss_function for iteration in history.iterations if iteration.loss_function}
 
 
 @_once
@@ -186,9 +186,9 @@ def _whole_chance(history: TrainingHistory) -> float | None:
         p = found.get(1, 0.0)
         return -sum(q * math.log(q) for q in (p, 1 - p) if q > 0)
     # What is multiplied with weights afterwards is of another size.
-    if history.losses and all(one.get("reduction") == "none" for one in history.losses):
+    if history.losses and all(loss.get("reduction") == "none" for loss in history.losses):
         return None
-    spread = [one.target["std"] for one in history.iterations if "std" in one.target]
+    spread = [it.target["std"] for it in history.iterations if "std" in it.target]
     if functions == {"mse_loss"} and spread:
         return float(np.mean(spread)) ** 2
     if functions == {"l1_loss"} and spread:
@@ -214,22 +214,22 @@ def learns_nothing(history: TrainingHistory) -> bool:
 @_once
 def train_accuracy(history: TrainingHistory) -> float | None:
     """The share of right classes in the last batches looked at."""
-    shares = [one.accuracy for one in _last_batches(history) if one.accuracy is not None]
+    shares = [batch.accuracy for batch in _last_batches(history) if batch.accuracy is not None]
     return float(np.mean(shares)) if shares else None
 
 
 @_once
 def _last_batches(history: TrainingHistory) -> Sequence[Iteration]:
     """Inspected iterations at the end whose accuracy is known: enough of them for a share that says something."""
-    found = [one for one in history.iterations if one.accuracy is not None]
+    found = [iteration for iteration in history.iterations if iteration.accuracy is not None]
     last = found[-max(3, len(found) // 10) :]
     while len(last) < len(found) and sum(map(_examples, last)) < _ENOUGH:
         last = found[-2 * len(last) :]
     return last
 
 
-def _examples(one: Iteration) -> int:
-    return int(next(iter(one.target.get("shape", ())), 1))
+def _examples(iteration: Iteration) -> int:
+    return int(next(iter(iteration.target.get("shape", ())), 1))
 
 
 @_once
@@ -242,9 +242,9 @@ def evaluations(history: TrainingHistory) -> tuple[Evaluation, ...]:
     return () if inline else found
 
 
-def first_accuracy(one: Evaluation) -> float | None:
+def first_accuracy(evaluation: Evaluation) -> float | None:
     """The accuracy of an evaluation, as the loss or a comparison shows it."""
-    return one.accuracy if one.accuracy is not None else one.agreement
+    return evaluation.accuracy if evaluation.accuracy is not None else evaluation.agreement
 
 
 def last(series: Series) -> float | None:
@@ -256,7 +256,7 @@ def last(series: Series) -> float | None:
 def accuracy_gap(history: TrainingHistory) -> float | None:
     """How much better the model does on its training data than in evaluations, in accuracy."""
     trained = train_accuracy(history)
-    tested = [a for one in evaluations(history) if (a := first_accuracy(one)) is not None]
+    tested = [a for ev in evaluations(history) if (a := first_accuracy(ev)) is not None]
     if trained is None or not tested:
         return None
     return trained - float(np.mean(tested[-2:]))
@@ -268,7 +268,7 @@ def evaluations_are_worse(history: TrainingHistory) -> bool | None:
     found, gap = course(history), accuracy_gap(history)
     if gap is not None:
         return gap > _WORSE
-    losses = [one.loss for one in evaluations(history) if one.loss is not None]
+    losses = [evaluation.loss for evaluation in evaluations(history) if evaluation.loss is not None]
     if not losses or found is None or not found.finite:
         return None
     return float(np.mean(losses[-2:])) > found.end + 0.5 * abs(found.end)
@@ -281,18 +281,20 @@ def apart_at_once(history: TrainingHistory) -> float | None:
     What has been seen only once cannot be known by heart: a model that is better on it than in evaluations
     has seen it before, or is evaluated otherwise.
     """
-    first = next((one for one in history.loaders if one["examples"] and one["batch_size"]), None)
+    first = next(
+        (loader for loader in history.loaders if loader["examples"] and loader["batch_size"]), None
+    )
     if first is None:
         return None
     once = first["examples"] // first["batch_size"]
-    tested = [one for one in evaluations(history) if one.iteration <= once]
+    tested = [evaluation for evaluation in evaluations(history) if evaluation.iteration <= once]
     reached = first_accuracy(tested[-1]) if tested else None
     if reached is None:
         return None
     trained = [
-        (one.accuracy, _examples(one))
-        for one in history.iterations
-        if one.accuracy is not None and 0.5 * tested[-1].iteration <= one.number < once
+        (iteration.accuracy, _examples(iteration))
+        for iteration in history.iterations
+        if iteration.accuracy is not None and 0.5 * tested[-1].iteration <= iteration.number < once
     ]
     count = sum(examples for _, examples in trained)
     if count < 2 * _ENOUGH:
@@ -312,7 +314,7 @@ def examples_in(tensor: Record) -> Sequence[str]:
 @_once
 def feeding(history: TrainingHistory) -> frozenset[str]:
     """Paths whose output a layer with weights takes, also through others; the rest are outputs or gates."""
-    first = next((one for one in history.iterations if one.layers), None)
+    first = next((iteration for iteration in history.iterations if iteration.layers), None)
     if first is None:
         # Where outputs are not seen it can be any but the last.
         return frozenset(layer.path for layer in history.layers[:-1])
@@ -340,10 +342,10 @@ def does_well(history: TrainingHistory) -> bool:
         most = max(shares.values())
         return trained > most + 0.6 * (1 - most)
     chance, tested = chance_loss(history), evaluations(history)
-    measured = [one.loss for one in tested if one.loss is not None]
+    measured = [evaluation.loss for evaluation in tested if evaluation.loss is not None]
     if chance is not None:
         return (float(np.mean(measured[-2:])) if measured else found.end) < 0.5 * chance
-    agreed = [one.agreement for one in tested if one.agreement is not None]
+    agreed = [evaluation.agreement for evaluation in tested if evaluation.agreement is not None]
     if len(agreed) > 1 and agreed[-1] < 0.6 and agreed[-1] < agreed[0] + 0.3:
         return False
     return found.fall > 0.7 and found.end <= found.best + 0.2 * (found.start - found.best)
@@ -357,11 +359,11 @@ def goes_wrong(history: TrainingHistory) -> bool:
 def weights(history: TrainingHistory) -> Iterable[Parameter]:
     """Parameters that are matrices or filters and belong to layers that scale what comes in."""
     kinds = {layer.path: layer.kind for layer in history.layers}
-    for one in history.parameters:
+    for parameter in history.parameters:
         # The biases of a recurrent layer of Keras are a matrix.
-        is_matrix = len(one.shape) >= 2 and not one.name.endswith("bias")
-        if is_matrix and "Embedding" not in kinds.get(one.layer, ""):
-            yield one
+        is_matrix = len(parameter.shape) >= 2 and not parameter.name.endswith("bias")
+        if is_matrix and "Embedding" not in kinds.get(parameter.layer, ""):
+            yield parameter
 
 
 def fan_in(parameter: Parameter) -> int:
@@ -384,10 +386,10 @@ def ratios(history: TrainingHistory, name: str) -> Series:
 def relative_updates(history: TrainingHistory) -> Mapping[str, float]:
     """The median of `ratios` of each trained weight."""
     found = {}
-    for one in weights(history):
-        series = ratios(history, one.name)
+    for weight in weights(history):
+        series = ratios(history, weight.name)
         if len(series) >= 3:
-            found[one.name] = float(np.nanmedian(series[:, 1]))
+            found[weight.name] = float(np.nanmedian(series[:, 1]))
     return found
 
 
@@ -395,12 +397,12 @@ def relative_updates(history: TrainingHistory) -> Mapping[str, float]:
 def moved(history: TrainingHistory) -> Mapping[str, float]:
     """How far each weight went in all, relative to its size: the sum of its relative updates."""
     found = {}
-    for one in weights(history):
-        series = ratios(history, one.name)
+    for weight in weights(history):
+        series = ratios(history, weight.name)
         if len(series) >= 2:
             number, value = series[:, 0], np.nan_to_num(series[:, 1])
             gaps = np.diff(number, append=max(history.count, number[-1] + 1))
-            found[one.name] = float((gaps * value).sum())
+            found[weight.name] = float((gaps * value).sum())
     return found
 
 
@@ -408,7 +410,7 @@ def weight_decay(history: TrainingHistory) -> float:
     """The strongest weight decay: of an optimizer, or as the regularizer of a layer of Keras."""
     groups = [group for record in history.optimizers for group in record.get("groups", ())]
     settings = [*groups, *(layer.settings for layer in history.layers)]
-    return max((float(one.get("weight_decay") or 0) for one in settings), default=0.0)
+    return max((float(setting.get("weight_decay") or 0) for setting in settings), default=0.0)
 
 
 def normalizations(history: TrainingHistory) -> list[ModelLayer]:
@@ -429,8 +431,8 @@ def first_bad(history: TrainingHistory) -> int:
 @_once
 def is_augmented(history: TrainingHistory) -> bool:
     """Whether no example comes again as it was, though each should by now."""
-    rows = [row for one in history.iterations for t in one.inputs[:1] for row in t.get("rows", ())]
-    sizes = [one["examples"] for one in history.loaders if one["examples"]]
+    rows = [row for it in history.iterations for t in it.inputs[:1] for row in t.get("rows", ())]
+    sizes = [loader["examples"] for loader in history.loaders if loader["examples"]]
     if not rows or not sizes:
         return False
     size = max(sizes)
@@ -452,17 +454,17 @@ def judged(history: TrainingHistory) -> tuple[Iteration, ...]:
 
     A program may measure a trivial answer before the training, or have a smaller loss next to it.
     """
-    found = [one for one in history.iterations if one.output]
-    functions = Counter(one.loss_function for one in found)
+    found = [iteration for iteration in history.iterations if iteration.output]
+    functions = Counter(iteration.loss_function for iteration in found)
     if not functions:
         return ()
     function, _ = functions.most_common(1)[0]
-    return tuple(one for one in found if one.loss_function == function)
+    return tuple(iteration for iteration in found if iteration.loss_function == function)
 
 
 def looked(history: TrainingHistory, first: int = 0) -> tuple[Iteration, ...]:
     """The iterations that were looked at, from one on."""
-    return tuple(one for one in history.iterations if one.number >= first)
+    return tuple(iteration for iteration in history.iterations if iteration.number >= first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -486,7 +488,7 @@ class Overfit:
 def overfits(history: TrainingHistory) -> Overfit | None:
     """Whether evaluations say so; None also where there are none."""
     found, tested = course(history), evaluations(history)
-    losses = [(one.iteration, one.loss) for one in tested if one.loss is not None]
+    losses = [(ev.iteration, ev.loss) for ev in tested if ev.loss is not None]
     gap = accuracy_gap(history)
     if found is None or not found.finite or not tested:
         return None
@@ -509,7 +511,7 @@ def overfits(history: TrainingHistory) -> Overfit | None:
 
 def _comes_again(history: TrainingHistory) -> bool:
     """Whether the training has gone on long enough to know examples by heart."""
-    rows = [row for one in history.iterations for t in one.inputs[:1] for row in t.get("rows", ())]
+    rows = [row for it in history.iterations for t in it.inputs[:1] for row in t.get("rows", ())]
     return len(set(rows)) < len(rows) or history.count >= _LONG
 
 
@@ -517,7 +519,7 @@ def _gap_error(history: TrainingHistory, gap: float) -> float:
     """The standard error of `accuracy_gap`."""
     trained = train_accuracy(history) or 0.0
     # Evaluations one after another are of the same examples.
-    tested = max(one.examples for one in evaluations(history)[-2:])
+    tested = max(evaluation.examples for evaluation in evaluations(history)[-2:])
     return math.hypot(
         _share_error(trained, sum(map(_examples, _last_batches(history)))),
         _share_error(trained - gap, tested),
@@ -550,7 +552,7 @@ def _beats_a_trivial_answer(
 ) -> bool | None:
     """Whether it is right more often than the largest class, or its loss clearly below that of the mean."""
     shares, trained = classes(history), train_accuracy(history)
-    tested = [a for one in evaluations(history) if (a := first_accuracy(one)) is not None]
+    tested = [a for ev in evaluations(history) if (a := first_accuracy(ev)) is not None]
     if shares and is_classifier(history) and (tested or trained is not None):
         most = max(shares.values())
         reached = float(np.mean(tested[-2:])) if tested else trained or 0.0
@@ -558,7 +560,7 @@ def _beats_a_trivial_answer(
             return True
     if chance is None:
         return None
-    measured = [one.loss for one in evaluations(history) if one.loss is not None]
+    measured = [ev.loss for ev in evaluations(history) if ev.loss is not None]
     reached = float(np.mean(measured[-2:])) if measured else found.end
     # Of rare or noisy events a good model can predict little: just below chance is neither.
     return None if 0.95 * chance <= reached < chance else reached < chance
@@ -568,11 +570,11 @@ def _beats_a_trivial_answer(
 def early_updates(history: TrainingHistory) -> Mapping[str, float]:
     """The median of `ratios` of each weight over the first three iterations looked at."""
     found = {}
-    for one in weights(history):
-        series = ratios(history, one.name)
+    for weight in weights(history):
+        series = ratios(history, weight.name)
         values = series[:3, 1] if len(series) else np.empty(0)
-        if len(values) and np.isfinite(values).any() and one.values.get("rms", 0.0) > 1e-6:
-            found[one.name] = float(np.nanmedian(values))
+        if len(values) and np.isfinite(values).any() and weight.values.get("rms", 0.0) > 1e-6:
+            found[weight.name] = float(np.nanmedian(values))
     return found
 
 
@@ -580,8 +582,8 @@ def early_updates(history: TrainingHistory) -> Mapping[str, float]:
 def gradient_ratio(history: TrainingHistory) -> float | None:
     """The gradient of the first layer relative to that of the last, as medians of their rms."""
     medians = []
-    for one in weights(history):
-        series = history.parameter_series(one.name, "gradient", "rms")
+    for weight in weights(history):
+        series = history.parameter_series(weight.name, "gradient", "rms")
         if len(series) >= 3:
             medians.append(float(np.nanmedian(series[:, 1])))
     if len(medians) < 3 or medians[-1] <= 0:
@@ -601,9 +603,9 @@ def saturation(history: TrainingHistory, path: str) -> float:
 def peak_updates(history: TrainingHistory) -> Mapping[str, float]:
     """The ninth decile of `ratios` of each weight, once it is not at the very beginning."""
     found = {}
-    for one in weights(history):
-        series = ratios(history, one.name)
+    for weight in weights(history):
+        series = ratios(history, weight.name)
         values = series[3:, 1][np.isfinite(series[3:, 1])] if len(series) else np.empty(0)
         if len(values) >= 5:
-            found[one.name] = float(np.quantile(values, 0.9))
+            found[weight.name] = float(np.quantile(values, 0.9))
     return found

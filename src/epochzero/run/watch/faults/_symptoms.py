@@ -168,7 +168,7 @@ def _underfitting(history: TrainingHistory) -> Sign | None:
 def _validation_diverging(history: TrainingHistory) -> Sign | None:
     """An evaluation loss that has grown since its best, while the training loss has fallen."""
     found = course(history)
-    losses = [(one.iteration, one.loss) for one in evaluations(history) if one.loss is not None]
+    losses = [(ev.iteration, ev.loss) for ev in evaluations(history) if ev.loss is not None]
     if found is None or len(losses) < 3 or found.fall < 0.1:
         return None
     since, best = min(losses, key=lambda pair: pair[1])
@@ -196,13 +196,13 @@ def _of_parameter(history: TrainingHistory, name: str, text: str, since: int = 0
 
 
 def _exploding_gradient(history: TrainingHistory) -> Sign | None:
-    for one in history.iterations:
-        for name, of in one.parameters.items():
+    for iteration in history.iterations:
+        for name, of in iteration.parameters.items():
             gradient = of.get("gradient", {})
             if gradient.get("nonfinite", 0) > 0 or gradient.get("rms", 0.0) > _HUGE_GRADIENT:
                 size = "not finite" if gradient.get("nonfinite") else f"{gradient['rms']:.2g}"
-                text = f"The gradient of {name} is {size} at iteration {one.number}."
-                return _of_parameter(history, name, text, one.number)
+                text = f"The gradient of {name} is {size} at iteration {iteration.number}."
+                return _of_parameter(history, name, text, iteration.number)
     return None
 
 
@@ -219,8 +219,8 @@ def _vanishing_gradient(history: TrainingHistory) -> Sign | None:
 
 def _weights_unchanged(history: TrainingHistory) -> Sign | None:
     # The largest of each: where gradients are gathered, most iterations have no step.
-    series = [ratios(history, one.name) for one in weights(history)]
-    updates = [float(np.nanmax(one[:, 1])) for one in series if len(one) >= 3]
+    series = [ratios(history, weight.name) for weight in weights(history)]
+    updates = [float(np.nanmax(array[:, 1])) for array in series if len(array) >= 3]
     if len(history.iterations) < 5 or not updates or max(updates) > 1e-9:
         return None
     return Sign(f"None of {len(history.iterations)} sampled steps has changed a weight.")
@@ -256,23 +256,23 @@ def _of_activation(history: TrainingHistory, path: str, text: str, since: int = 
 
 def _activation_not_finite(history: TrainingHistory) -> Sign | None:
     """The first layer in the order of calls, at the first iteration where one does."""
-    for one in history.iterations:
+    for iteration in history.iterations:
         for path, _ in history.order:
-            share = one.layers.get(path, {}).get("nonfinite", 0.0)
+            share = iteration.layers.get(path, {}).get("nonfinite", 0.0)
             if share > 0:
                 text = (
                     f"{path} is the first layer whose output is not finite ({percent(share)} of its "
-                    f"values) at iteration {one.number}."
+                    f"values) at iteration {iteration.number}."
                 )
-                return _of_activation(history, path, text, one.number)
+                return _of_activation(history, path, text, iteration.number)
     return None
 
 
 def _constant_output(history: TrainingHistory) -> Sign | None:
     """How much what the loss is given differs between the examples of a batch."""
-    seen = [one for one in history.iterations if one.output.get("between_examples") is not None]
+    seen = [it for it in history.iterations if it.output.get("between_examples") is not None]
     last = seen[-_LAST_OUTPUTS:]
-    if len(last) < _LAST_OUTPUTS or any(one.output["between_examples"] > 1e-4 for one in last):
+    if len(last) < _LAST_OUTPUTS or any(it.output["between_examples"] > 1e-4 for it in last):
         return None
     text = f"The model returns {last[-1].output['mean']:.3g} for all examples of a batch."
     return Sign(text, since=last[0].number)
@@ -299,9 +299,9 @@ def _constant_shares(history: TrainingHistory, path: str) -> Series:
     A unit of a live ReLU is silent for half of the examples: over one of them each unit is constant.
     """
     found = [
-        (one.number, layer["constant"])
-        for one in history.iterations
-        if (layer := one.layers.get(path))
+        (iteration.number, layer["constant"])
+        for iteration in history.iterations
+        if (layer := iteration.layers.get(path))
         and "constant" in layer
         and _places(layer["shape"]) >= _PLACES
     ]

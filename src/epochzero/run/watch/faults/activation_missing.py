@@ -28,7 +28,7 @@ _THROUGH = (
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """A layer whose input is another one's output, with what is linear between them at most."""
-    seen = next((one for one in history.iterations if one.layers), None)
+    seen = next((iteration for iteration in history.iterations if iteration.layers), None)
     if seen is None:
         return
     kinds = dict(history.order)

@@ -94,7 +94,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
 
 def _without_gradient(history: TrainingHistory) -> str:
     """A function between a layer whose gradient is always zero and one that is trained; empty for none."""
-    first = next((one for one in history.iterations if one.layers), None)
+    first = next((iteration for iteration in history.iterations if iteration.layers), None)
     if first is None:
         return ""
     kinds = dict(history.order)
@@ -123,9 +123,9 @@ def _without_gradient(history: TrainingHistory) -> str:
 
 def _largest(history: TrainingHistory, path: str) -> float | None:
     """The largest gradient that the weights of a layer ever had; None where none was seen."""
-    for one in history.parameters:
-        if one.layer == path and len(one.shape) > 1:
-            series = history.parameter_series(one.name, "gradient", "largest")
+    for parameter in history.parameters:
+        if parameter.layer == path and len(parameter.shape) > 1:
+            series = history.parameter_series(parameter.name, "gradient", "largest")
             return float(series[:, 1].max()) if len(series) >= 5 else None
     return None
 
@@ -133,6 +133,6 @@ def _largest(history: TrainingHistory, path: str) -> float | None:
 def _is_trainable(history: TrainingHistory, path: str) -> bool:
     """Whether an optimizer holds the weights of a layer; of one with scales only `_largest` sees nothing."""
     return any(
-        one.layer == path and len(one.shape) > 1 and one.trainable and one.held
-        for one in history.parameters
+        param.layer == path and len(param.shape) > 1 and param.trainable and param.held
+        for param in history.parameters
     )

@@ -15,16 +15,16 @@ _PAIRS = 200
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Examples that never come again as they were, and neighbors that agree in evaluations only."""
-    looked = [one.likeness for one in history.iterations if one.likeness.get("pairs")]
-    pairs = sum(one["pairs"] for one in looked)
+    looked = [it.likeness for it in history.iterations if it.likeness.get("pairs")]
+    pairs = sum(record["pairs"] for record in looked)
     if pairs < _PAIRS or not is_augmented(history):
         return
     agreement, chance = (
-        sum(one[what] * one["pairs"] for one in looked) / pairs for what in ("agreement", "chance")
+        sum(r[what] * r["pairs"] for r in looked) / pairs for what in ("agreement", "chance")
     )
     trained_gain = (agreement - chance) / max(1e-6, 1 - chance)
-    tested = [one.likeness for one in evaluations(history) if one.likeness.get("pairs")]
-    others = sum(one["pairs"] for one in tested)
+    tested = [ev.likeness for ev in evaluations(history) if ev.likeness.get("pairs")]
+    others = sum(record["pairs"] for record in tested)
     tested_gain = 0.0
     if others:
         tested_gain = sum((o["agreement"] - o["chance"]) * o["pairs"] for o in tested) / others

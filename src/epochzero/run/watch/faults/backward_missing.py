@@ -13,8 +13,8 @@ _LOOKS = 3
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Steps without a backward pass before them."""
-    looked = [one for one in history.iterations if one.stepped]
-    without = [one for one in looked if not one.backwards]
+    looked = [iteration for iteration in history.iterations if iteration.stepped]
+    without = [iteration for iteration in looked if not iteration.backwards]
     if len(without) < _LOOKS or len(without) < 0.9 * len(looked) or _has_gradients(history):
         return
     yield TrainingFinding(
@@ -31,6 +31,6 @@ def _has_gradients(history: TrainingHistory) -> bool:
     """Whether gradients come from where no call is seen, as of a compiled step or of `torch.func`."""
     return any(
         of.get("gradient", {}).get("largest", 0.0) > 0
-        for one in history.iterations
-        for of in one.parameters.values()
+        for iteration in history.iterations
+        for of in iteration.parameters.values()
     )

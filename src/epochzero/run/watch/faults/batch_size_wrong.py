@@ -27,9 +27,9 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     if found is None or does_well(history) or not history.ended:
         return
     sizes = [
-        one.inputs[0]["shape"][0]
-        for one in history.iterations
-        if one.inputs and one.inputs[0]["shape"]
+        iteration.inputs[0]["shape"][0]
+        for iteration in history.iterations
+        if iteration.inputs and iteration.inputs[0]["shape"]
     ]
     loader = next(iter(history.loaders), None)
     examples = (loader or {}).get("examples") or 0
@@ -78,5 +78,5 @@ f"{percent(found.roughness)} from one step to the next.",
 
 def _batch_of_loss(history: TrainingHistory) -> int:
     """Examples that a loss is of; an input may begin with another dimension."""
-    sizes = [one.target["shape"][0] for one in history.iterations if one.target.get("shape")]
+    sizes = [it.target["shape"][0] for it in history.iterations if it.target.get("shape")]
     return int(np.median(sizes)) if sizes else 1

@@ -24,13 +24,13 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         return
     used = feeding(history)
     kinds = {layer.path: layer.kind for layer in history.layers}
-    for one in history.parameters:
-        kind = kinds.get(one.layer, "")
-        if not one.name.endswith("bias") or len(one.shape) != 1:
+    for parameter in history.parameters:
+        kind = kinds.get(parameter.layer, "")
+        if not parameter.name.endswith("bias") or len(parameter.shape) != 1:
             continue
-        mean, spread = one.values.get("mean", 0.0), one.values.get("std", 0.0)
+        mean, spread = parameter.values.get("mean", 0.0), parameter.values.get("std", 0.0)
         # At the end of a model, or of a gate, it may be the right initial value.
-        if one.layer not in used and not _begins_badly(history):
+        if parameter.layer not in used and not _begins_badly(history):
             continue
         # Scaled numbers lie within a few units of zero.
         if abs(mean) < (2.5 if kind.startswith(NORMALIZATIONS) else _FAR) or spread > 0.3 * abs(
@@ -40,9 +40,9 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         yield TrainingFinding(
             "bias_init_wrong",
             0,
-            f"{one.name} is initialized to {mean:.3g} for all {one.shape[0]} units.",
-            layer=one.layer,
-            place=initialization_place(history, one),
+            f"{parameter.name} is initialized to {mean:.3g} for all {parameter.shape[0]} units.",
+            layer=parameter.layer,
+            place=initialization_place(history, parameter),
             confidence=0.91 if abs(mean) > 3 else 0.78,
             fix="Initialize biases to zero.",
             evidence={"mean": mean},

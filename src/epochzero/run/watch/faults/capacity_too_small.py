@@ -58,9 +58,9 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
 def _repeats(history: TrainingHistory) -> bool:
     """Whether the model is to give its input again: a narrow layer is what it is made for."""
     return any(
-        one.inputs
-        and one.target
-        and "float" in one.inputs[0]["dtype"]
-        and one.inputs[0]["shape"] == one.target.get("shape")
-        for one in history.iterations
+        iteration.inputs
+        and iteration.target
+        and "float" in iteration.inputs[0]["dtype"]
+        and iteration.inputs[0]["shape"] == iteration.target.get("shape")
+        for iteration in history.iterations
     )

@@ -21,7 +21,7 @@ _MOST = 0.85
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """The share of the largest class, unless the loss weighs the classes or a sampler draws them."""
     shares = classes(history)
-    looked = [one for one in history.iterations if one.target]
+    looked = [iteration for iteration in history.iterations if iteration.target]
     if len(shares) < 2 or len(looked) < 5 or not is_classifier(history):
         return
     most = max(shares, key=lambda label: shares[label])
@@ -36,7 +36,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     # Rare classes are a fault where they are not learned, or where evaluations have more of them.
     hurts = is_harmed(history) or evaluations_are_worse(history)
     # Where labels are pixels or words most of them are background; a loss of one's own may know that.
-    dense = any(len(one.target["shape"]) > 1 and one.target["shape"][-1] > 1 for one in looked)
+    dense = any(len(it.target["shape"]) > 1 and it.target["shape"][-1] > 1 for it in looked)
     yield TrainingFinding(
         "classes_unbalanced",
         0,

@@ -25,9 +25,9 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
 
 def _first_rows(history: TrainingHistory) -> list[str]:
     rows: list[str] = []
-    for one in history.iterations:
-        if one.inputs and one.inputs[0]["shape"] and one.inputs[0].get("rows"):
-            rows += examples_in(one.inputs[0])
+    for iteration in history.iterations:
+        if iteration.inputs and iteration.inputs[0]["shape"] and iteration.inputs[0].get("rows"):
+            rows += examples_in(iteration.inputs[0])
         if len(rows) >= max(_LEAST, min(_size(history), 512)):
             break
     return rows
@@ -35,15 +35,15 @@ def _first_rows(history: TrainingHistory) -> list[str]:
 
 def _size(history: TrainingHistory) -> int:
     """Examples in the largest data set; 0 where none is known."""
-    return max((one["examples"] or 0 for one in history.loaders), default=0)
+    return max((loader["examples"] or 0 for loader in history.loaders), default=0)
 
 
 def _alike(history: TrainingHistory, rows: list[str]) -> Iterable[TrainingFinding]:
     size = _size(history)
     if size < len(rows):
         return
-    sampled = any("Weighted" in str(one["sampler"]) for one in history.loaders)
-    tested = [examples_in(t) for one in history.evaluations for t in one.inputs[:1]]
+    sampled = any("Weighted" in str(loader["sampler"]) for loader in history.loaders)
+    tested = [examples_in(t) for evaluation in history.evaluations for t in evaluation.inputs[:1]]
     # Some are drawn more often on purpose, and some data are of few kinds.
     if sampled or any(len(set(batch)) < 0.8 * len(batch) for batch in tested):
         return

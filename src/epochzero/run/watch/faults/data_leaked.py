@@ -18,12 +18,12 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Rows of the evaluations, by their fingerprints, that were trained on."""
     trained = {
         print_of
-        for one in history.iterations
-        for tensor in one.inputs[:1]
+        for iteration in history.iterations
+        for tensor in iteration.inputs[:1]
         for print_of in examples_in(tensor)
     }
-    measured = [one for one in evaluations(history) if not _is_looked_up_in(one)]
-    batches = [examples_in(t) for one in measured for t in one.inputs[:1]]
+    measured = [ev for ev in evaluations(history) if not _is_looked_up_in(ev)]
+    batches = [examples_in(t) for evaluation in measured for t in evaluation.inputs[:1]]
     distinct = {print_of for batch in batches for print_of in batch}
     if len(history.iterations) < _LOOKS or len(distinct) < 16:
         return
@@ -35,9 +35,9 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         return
     # An evaluation on training data next to another one is no leak.
     apart = [
-        one
-        for one in evaluations(history)
-        if one.inputs and one.inputs[0].get("rows") and not trained & set(one.inputs[0]["rows"])
+        ev
+        for ev in evaluations(history)
+        if ev.inputs and ev.inputs[0].get("rows") and not trained & set(ev.inputs[0]["rows"])
     ]
     if apart:
         return
@@ -52,6 +52,9 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     )
 
 
-def _is_looked_up_in(one: Evaluation) -> bool:
+def _is_looked_up_in(evaluation: Evaluation) -> bool:
     """Whether fewer examples are measured than the first batch has: neighbors are looked up among these."""
-    return bool(one.inputs) and 0 < one.examples < (one.inputs[0]["shape"] or [0])[0]
+    return (
+        bool(evaluation.inputs)
+        and 0 < evaluation.examples < (evaluation.inputs[0]["shape"] or [0])[0]
+    )

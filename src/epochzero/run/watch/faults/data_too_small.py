@@ -18,13 +18,13 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     gap = overfits(history)
     rows = {
         row
-        for one in history.iterations
-        for tensor in one.inputs[:1]
+        for iteration in history.iterations
+        for tensor in iteration.inputs[:1]
         for row in tensor.get("rows", ())
     }
-    sizes = [one["examples"] for one in history.loaders if one["examples"]]
+    sizes = [loader["examples"] for loader in history.loaders if loader["examples"]]
     count = min([*sizes[:1], len(rows)] if rows and not sizes else sizes[:1] or [len(rows)])
-    parameters = sum(math.prod(one.shape) for one in history.parameters if one.trainable)
+    parameters = sum(math.prod(param.shape) for param in history.parameters if param.trainable)
     if gap is None or not count or count > _FEW or len(history.iterations) < 10:
         return
     yield TrainingFinding(

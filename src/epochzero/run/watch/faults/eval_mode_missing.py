@@ -20,8 +20,8 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         if layer.kind.startswith(_MODES) and layer.settings.get("p", 1.0)
     ]
     models = {layer.model for layer in matters}
-    tested = [one for one in evaluations(history) if _number(one) in models]
-    forgotten = [one for one in tested if one.training]
+    tested = [evaluation for evaluation in evaluations(history) if _number(evaluation) in models]
+    forgotten = [evaluation for evaluation in tested if evaluation.training]
     if not matters or len(forgotten) < 2 or len(forgotten) < 0.8 * len(tested):
         return
     kinds = ", ".join(sorted({layer.kind for layer in matters}))
@@ -36,7 +36,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     )
 
 
-def _number(one: Evaluation) -> int:
+def _number(evaluation: Evaluation) -> int:
     """Of the model that was called."""
-    number = one.model.partition("/")[0]
+    number = evaluation.model.partition("/")[0]
     return int(number) if number.isdigit() else 0

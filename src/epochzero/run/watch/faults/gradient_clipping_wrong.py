@@ -20,20 +20,20 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """The limit compared with the norm of the gradients before, in a training that does not get far."""
     yield from _by_value(history)
     clipped = [
-        one
+        clipping
         for looked in history.iterations
-        for one in looked.clippings
-        if one.get("norm") and one.get("limit") is not None
+        for clipping in looked.clippings
+        if clipping.get("norm") and clipping.get("limit") is not None
     ]
     found = course(history)
     if len(clipped) < 5 or found is None or does_well(history):
         return
-    left = float(np.median([min(1.0, one["limit"] / one["norm"]) for one in clipped]))
+    left = float(np.median([min(1.0, record["limit"] / record["norm"]) for record in clipped]))
     far = max(moved(history).values(), default=1.0)
     if left > _LEFT or far > 3:
         return
-    norm = float(np.median([one["norm"] for one in clipped]))
-    adaptive = all(one["class"] in ADAPTIVE for one in history.optimizers)
+    norm = float(np.median([record["norm"] for record in clipped]))
+    adaptive = all(optimizer["class"] in ADAPTIVE for optimizer in history.optimizers)
     # Steps of a size of their own are as large with less of a gradient.
     if adaptive and min(norm, clipped[0]["limit"]) > _NOTHING:
         return
@@ -50,13 +50,13 @@ def _by_value(history: TrainingHistory) -> Iterable[TrainingFinding]:
     limit = next((c["limit"] for c in history.clips if c["function"] == "clip_grad_value_"), None)
     gradients = [
         of["gradient"]
-        for one in history.iterations
-        for of in one.parameters.values()
+        for iteration in history.iterations
+        for of in iteration.parameters.values()
         if "gradient" in of
     ]
     if not limit or len(gradients) < 10 or does_well(history):
         return
-    at_it = [one for one in gradients if one["rms"] > 0.7 * limit]
+    at_it = [gradient for gradient in gradients if gradient["rms"] > 0.7 * limit]
     far = max(moved(history).values(), default=1.0)
     if len(at_it) > 0.7 * len(gradients) and far * max(1.0, 1000 / history.count) < 3:
         yield _finding(

@@ -17,13 +17,13 @@ _MOST = 0.5
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """NaN or infinity among the inputs, one value in all of a batch, or columns that never vary."""
-    for one in history.iterations:
-        for tensor in one.inputs:
+    for iteration in history.iterations:
+        for tensor in iteration.inputs:
             if tensor.get("nonfinite", 0) > 0:
                 yield TrainingFinding(
                     "input_invalid",
-                    one.number,
-                    f"{percent(tensor['nonfinite'])} of the input values of iteration {one.number} are not finite.",
+                    iteration.number,
+                    f"{percent(tensor['nonfinite'])} of the input values of iteration {iteration.number} are not finite.",
                     place=input_place(history),
                     confidence=0.97,
                     fix="Find the source of NaN in data loading: a division, a logarithm or a missing value. Drop or fill "
@@ -31,10 +31,10 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
                     evidence={"not finite": tensor["nonfinite"]},
                 )
                 return
-    looked = [one.inputs[0] for one in history.iterations if one.inputs]
-    if len(looked) < _LOOKS or not all("float" in one["dtype"] for one in looked):
+    looked = [it.inputs[0] for it in history.iterations if it.inputs]
+    if len(looked) < _LOOKS or not all("float" in record["dtype"] for record in looked):
         return
-    if all(one["min"] == one["max"] for one in looked):
+    if all(record["min"] == record["max"] for record in looked):
         yield TrainingFinding(
             "input_invalid",
             0,
@@ -44,7 +44,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             fix="Check the preprocessing of the data.",
             evidence={"value": looked[0]["min"]},
         )
-    elif all(one.get("constant_columns", 0) > _MOST for one in looked) and _learns_nothing(history):
+    elif all(r.get("constant_columns", 0) > _MOST for r in looked) and _learns_nothing(history):
         share = looked[0]["constant_columns"]
         yield TrainingFinding(
             "input_invalid",
@@ -55,14 +55,14 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             fix="Check the preprocessing of the data.",
             evidence={"constant columns": share},
         )
-    elif all(one.get("constant_columns", 0) > _MOST for one in looked) and not does_well(history):
+    elif all(r.get("constant_columns", 0) > _MOST for r in looked) and not does_well(history):
         share = looked[0]["constant_columns"]
         yield TrainingFinding(
             "input_invalid",
             0,
             f"{percent(share)} of the input columns never vary.",
             place=input_place(history),
-            confidence=0.6 if all(one["zeros"] > 0.9 for one in looked) else 0.45,
+            confidence=0.6 if all(record["zeros"] > 0.9 for record in looked) else 0.45,
             fix="Check the preprocessing of the data.",
             evidence={"constant columns": share},
         )

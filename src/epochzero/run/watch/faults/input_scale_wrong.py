@@ -16,8 +16,8 @@ _SMALL = 0.02
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Large or shifted inputs, columns of very different width, or next to nothing."""
-    looked = [one.inputs[0] for one in history.iterations if one.inputs]
-    looked = [one for one in looked if "float" in one["dtype"] and one["std"] > 0]
+    looked = [iteration.inputs[0] for iteration in history.iterations if iteration.inputs]
+    looked = [record for record in looked if "float" in record["dtype"] and record["std"] > 0]
     if len(looked) < 3 or _is_normalized_first(history):
         return
     first = looked[len(looked) // 2]

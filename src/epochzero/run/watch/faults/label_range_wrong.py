@@ -25,13 +25,13 @@ _FAR = 8.0
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Labels outside of what the loss takes, a class that never occurs at the end, or far targets."""
-    looked = [one for one in judged(history) if one.target]
+    looked = [iteration for iteration in judged(history) if iteration.target]
     if len(looked) < 3:
         return
     yield from _other_than_evaluated(history)
     function = looked[0].loss_function
-    low = min(one.target["min"] for one in looked)
-    high = max(one.target["max"] for one in looked)
+    low = min(iteration.target["min"] for iteration in looked)
+    high = max(iteration.target["max"] for iteration in looked)
     found = course(history)
     if function == "ctc_loss" and low <= 0 and found is not None and found.end < 0:
         yield _finding(
@@ -50,8 +50,8 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     elif function in OF_CLASSES and len(looked[0].output["shape"]) > 1:
         yield from _classes(history, looked[0].output["shape"][1])
     elif function in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"):
-        mean = float(np.mean([one.target["mean"] for one in looked]))
-        spread = float(np.mean([one.target["std"] for one in looked]))
+        mean = float(np.mean([iteration.target["mean"] for iteration in looked]))
+        spread = float(np.mean([iteration.target["std"] for iteration in looked]))
         begins = looked[0].output
         near = abs(begins["mean"] - mean) < spread and begins.get("std", 0.0) > 0.1 * spread
         if max(abs(mean), spread) > _FAR and not near and not does_well(history):
@@ -66,12 +66,12 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
 
 def _other_than_evaluated(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Targets of the training that lie where those of the evaluations do not."""
-    trained = [one.target for one in history.iterations if one.target]
-    tested = [one.target for one in evaluations(history) if one.target]
+    trained = [iteration.target for iteration in history.iterations if iteration.target]
+    tested = [evaluation.target for evaluation in evaluations(history) if evaluation.target]
     if len(trained) < 3 or len(tested) < 2 or is_classifier(history):
         return
-    mean, spread = (float(np.median([one[what] for one in trained])) for what in ("mean", "std"))
-    other, width = (float(np.median([one[what] for one in tested])) for what in ("mean", "std"))
+    mean, spread = (float(np.median([r[what] for r in trained])) for what in ("mean", "std"))
+    other, width = (float(np.median([r[what] for r in tested])) for what in ("mean", "std"))
     wider, narrower = max(spread, width, 1e-12), max(min(spread, width), 1e-12)
     apart = abs(mean - other) > 1.5 * wider or wider > 4 * narrower
     if apart and evaluations_are_worse(history) is not False:
@@ -86,7 +86,7 @@ def _other_than_evaluated(history: TrainingHistory) -> Iterable[TrainingFinding]
 
 def _classes(history: TrainingHistory, outputs: int) -> Iterable[TrainingFinding]:
     found = classes(history)
-    looked = sum(sum(one.target.get("classes", {}).values()) for one in history.iterations)
+    looked = sum(sum(it.target.get("classes", {}).values()) for it in history.iterations)
     others = set(found) == set(range(1, outputs))
     if others and looked > 20 * outputs and not does_well(history):
         yield _finding(

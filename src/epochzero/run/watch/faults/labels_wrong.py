@@ -32,14 +32,14 @@ _RARE_ARE_OTHERS = 0.85
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Neighbors agree no more than by chance, or the same example comes with different labels."""
     yield from _contradictions(history)
-    looked = [one.likeness for one in history.iterations if one.likeness.get("pairs")]
-    pairs = sum(one["pairs"] for one in looked)
-    chance = sum(one["chance"] * one["pairs"] for one in looked) / max(1, pairs)
+    looked = [it.likeness for it in history.iterations if it.likeness.get("pairs")]
+    pairs = sum(record["pairs"] for record in looked)
+    chance = sum(record["chance"] * record["pairs"] for record in looked) / max(1, pairs)
     # Where no two examples have the same label, as in pairs of one batch, none can be compared.
     if pairs < _PAIRS or chance < _LEAST:
         yield from _by_exclusion(history)
         return
-    agreement = sum(one["agreement"] * one["pairs"] for one in looked) / pairs
+    agreement = sum(record["agreement"] * record["pairs"] for record in looked) / pairs
     yield from _other_than_evaluated(history, agreement - chance)
     if agreement > chance + _MORE * (1 - chance) or does_well(history):
         return
@@ -48,7 +48,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     harmed = is_harmed(history)
     if harmed is False or (harmed is None and most > _RARE_ARE_OTHERS):
         return
-    tested = [a for one in evaluations(history) if (a := first_accuracy(one)) is not None]
+    tested = [a for ev in evaluations(history) if (a := first_accuracy(ev)) is not None]
     # Early a loss lies above that of chance, whatever the labels are.
     if not history.ended and (len(tested) < 5 or history.count < _EARLY):
         return
@@ -94,15 +94,21 @@ def _contradictions(history: TrainingHistory) -> Iterable[TrainingFinding]:
     seen: dict[str, int] = {}
     again = different = 0
     since = 0
-    for one in history.iterations:
-        if not one.inputs or not one.row_labels or "float" not in one.inputs[0]["dtype"]:
+    for iteration in history.iterations:
+        if (
+            not iteration.inputs
+            or not iteration.row_labels
+            or "float" not in iteration.inputs[0]["dtype"]
+        ):
             continue
-        for row, label in zip(one.inputs[0].get("rows", ()), one.row_labels, strict=False):
+        for row, label in zip(
+            iteration.inputs[0].get("rows", ()), iteration.row_labels, strict=False
+        ):
             if row in seen:
                 again += 1
                 if seen[row] != label:
                     different += 1
-                    since = since or one.number
+                    since = since or iteration.number
             seen[row] = label
     by_chance = 1 - sum(share * share for share in classes(history).values())
     # Labels that people gave, or actions in one state, differ as well, but less than by chance.
@@ -120,15 +126,15 @@ def _contradictions(history: TrainingHistory) -> Iterable[TrainingFinding]:
 
 def _other_than_evaluated(history: TrainingHistory, gain: float) -> Iterable[TrainingFinding]:
     """Neighbors that agree in the evaluations far more than in the training: a part is labeled wrongly."""
-    tested = [one.likeness for one in evaluations(history) if one.likeness.get("pairs")]
-    pairs = sum(one["pairs"] for one in tested)
+    tested = [ev.likeness for ev in evaluations(history) if ev.likeness.get("pairs")]
+    pairs = sum(record["pairs"] for record in tested)
     if pairs < _PAIRS or does_well(history) or is_augmented(history):
         return
     # Among more examples there is a nearer one.
-    trained = [one.likeness["pairs"] for one in history.iterations if one.likeness.get("pairs")]
+    trained = [it.likeness["pairs"] for it in history.iterations if it.likeness.get("pairs")]
     if np.mean(trained) < 0.5 * pairs / len(tested):
         return
-    other = sum((one["agreement"] - one["chance"]) * one["pairs"] for one in tested) / pairs
+    other = sum((r["agreement"] - r["chance"]) * r["pairs"] for r in tested) / pairs
     if other > 0.25 and gain < 0.5 * other:
         yield TrainingFinding(
             "labels_wrong",

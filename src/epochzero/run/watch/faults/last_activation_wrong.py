@@ -22,12 +22,12 @@ _ROUNDED = 5e-3
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """The output that the loss receives, compared with the loss function and the labels."""
     yield from _logarithm_of_no_probability(history)
-    looked = [one for one in judged(history) if one.target]
+    looked = [iteration for iteration in judged(history) if iteration.target]
     if len(looked) < 3:
         return
     function = looked[0].loss_function
-    low = min(one.output["min"] for one in looked)
-    high = max(one.output["max"] for one in looked)
+    low = min(iteration.output["min"] for iteration in looked)
+    high = max(iteration.output["max"] for iteration in looked)
     path, kind = _last(history)
     if function == "cross_entropy":
         yield from _of_classes(history, looked, low, path, kind)
@@ -73,7 +73,7 @@ def _logarithm_of_no_probability(history: TrainingHistory) -> Iterable[TrainingF
 def _of_classes(
     history: TrainingHistory, looked: list[Iteration], low: float, path: str, kind: str
 ) -> Iterable[TrainingFinding]:
-    sums = [one.output for one in looked if "sums" in one.output]
+    sums = [iteration.output for iteration in looked if "sums" in iteration.output]
     if (
         sums
         and low >= 0
@@ -83,7 +83,7 @@ def _of_classes(
             history, path, "cross_entropy applies softmax itself, but receives probabilities: the rows add up to 1.", 0.95, "Remove the softmax from the model, or use log_softmax and nll_loss.",
         )  # fmt: skip
     elif kind.lower() in ("relu", "relu6", "sigmoid", "hardtanh", "tanh", "softplus"):
-        zeros = max(one.output.get("zeros", 0.0) for one in looked)
+        zeros = max(iteration.output.get("zeros", 0.0) for iteration in looked)
         certain = 0.86 if kind.lower() != "relu" or zeros > 0.2 else 0.6
         yield _finding(
             history, path, f"The logits for cross_entropy pass through {kind.lower()}, which restricts their range ({low:.2g} "
@@ -95,8 +95,8 @@ def _of_classes(
 def _of_numbers(
     history: TrainingHistory, looked: list[Iteration], low: float, high: float, path: str, kind: str
 ) -> Iterable[TrainingFinding]:
-    least = min(one.target["min"] for one in looked)
-    most = max(one.target["max"] for one in looked)
+    least = min(iteration.target["min"] for iteration in looked)
+    most = max(iteration.target["max"] for iteration in looked)
     span = max(most - least, 1e-12)
     bounds = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "relu": (0.0, math.inf), "softmax": (0.0, 1.0),
               "hardtanh": (-1.0, 1.0), "relu6": (0.0, 6.0)}.get(kind.lower())  # fmt: skip

@@ -18,8 +18,8 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield from _gone_around(history)
     used = {
         name
-        for one in history.iterations
-        for name, of in one.parameters.items()
+        for iteration in history.iterations
+        for name, of in iteration.parameters.items()
         if of.get("gradient", {}).get("largest", 0.0) > 0
     }
     for layer in history.layers:
@@ -51,7 +51,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
 
 def _gone_around(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Layers without a gradient, and one that is trained and takes what they were given, not what they give."""
-    first = next((one for one in history.iterations if one.layers), None)
+    first = next((iteration for iteration in history.iterations if iteration.layers), None)
     if first is None:
         return
     source = {path: str(first.layers.get(path, {}).get("source", "")) for path, _ in history.order}
@@ -62,7 +62,7 @@ def _gone_around(history: TrainingHistory) -> Iterable[TrainingFinding]:
         for layer in history.layers
         if layer.parameters and around.get(source.get(layer.path, "")) and layer.path not in trained
     ]
-    if not left or len(trained) < 2 or not all(_is_asked(history, one.path) for one in left):
+    if not left or len(trained) < 2 or not all(_is_asked(history, layer.path) for layer in left):
         return
     path = _common([layer.path for layer in left]) or left[0].path
     other = around[source[left[0].path]]
@@ -86,14 +86,14 @@ def _common(paths: Sequence[str]) -> str:
 
 
 def _of(history: TrainingHistory, path: str) -> list[Parameter]:
-    return [one for one in history.parameters if one.layer == path and len(one.shape) > 1]
+    return [param for param in history.parameters if param.layer == path and len(param.shape) > 1]
 
 
 def _has_gradient(history: TrainingHistory, path: str) -> bool:
     return any(
-        one.parameters.get(parameter.name, {}).get("gradient", {}).get("largest", 0.0) > 0
+        iteration.parameters.get(parameter.name, {}).get("gradient", {}).get("largest", 0.0) > 0
         for parameter in _of(history, path)
-        for one in history.iterations
+        for iteration in history.iterations
     )
 
 
@@ -101,10 +101,10 @@ def _is_asked(history: TrainingHistory, path: str) -> bool:
     """Whether an optimizer holds its weights, which ask for gradients and never get any."""
     own = _of(history, path)
     return bool(own) and all(
-        one.trainable
-        and one.held
+        parameter.trainable
+        and parameter.held
         and not any(
-            "gradient" in looked.parameters.get(one.name, {}) for looked in history.iterations
+            "gradient" in looked.parameters.get(parameter.name, {}) for looked in history.iterations
         )
-        for one in own
+        for parameter in own
     )

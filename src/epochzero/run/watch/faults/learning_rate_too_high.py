@@ -126,7 +126,7 @@ def _highest(history: TrainingHistory) -> tuple[float, int]:
     """The highest rate, and the number of the optimizer that has it as far as records show."""
     # What came before is another phase, such as a search for the rate.
     first = int(history.loss[0, 0]) if len(history.loss) else 0
-    rates = [one.rates for one in looked(history, first) if one.rates]
+    rates = [iteration.rates for iteration in looked(history, first) if iteration.rates]
     if not rates:
         return 0.0, 0
     highest = max(max(of) for of in rates)

@@ -34,15 +34,15 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     # How far they would go: few trainings have fewer steps than that.
     steps = history.count if history.ended else max(history.planned or _USUAL, history.count)
     far *= steps / history.count
-    rates = [max(one.rates) for one in history.iterations if one.rates]
+    rates = [max(iteration.rates) for iteration in history.iterations if iteration.rates]
     if far > _SHORT or does_well(history) or not rates or not found.finite:
         return
     # Where gradients are not seen, as of Keras on TensorFlow, the distance that weights moved shows them.
     gradients = [
-        one["gradient"]["rms"]
+        parameter["gradient"]["rms"]
         for looked in history.iterations[:5]
-        for one in looked.parameters.values()
-        if "gradient" in one
+        for parameter in looked.parameters.values()
+        if "gradient" in parameter
     ]
     if max(gradients, default=far) <= 1e-9:
         return

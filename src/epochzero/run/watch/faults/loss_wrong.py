@@ -53,7 +53,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     elif function in _NUMBERS and target and _is_spread_out(shape, target["shape"]):
         yield _finding(f"Output {shape} and target {target['shape']} are broadcast against each other.",
                        0.93, next(map(place_of, history.losses), place), "Give both the same shape.")  # fmt: skip
-    elif function == "kl_div" and max(one.output["max"] for one in looked) > 1e-4:
+    elif function == "kl_div" and max(iteration.output["max"] for iteration in looked) > 1e-4:
         yield _finding("kl_div expects log-probabilities as its first argument.", 0.85, place,
                        "Pass log_softmax of the output first, then the probabilities.")  # fmt: skip
     elif function.startswith("binary_cross_entropy") and _is_one_hot(looked) and not well:
@@ -97,9 +97,9 @@ def _is_one_hot(looked: Sequence[Iteration]) -> bool:
     if len(shape) < 2 or shape[1] < 3:
         return False
     return all(
-        one.target.get("whole") and abs(one.target["mean"] - 1 / one.target["shape"][1]) < 1e-3
-        and one.target["min"] >= 0 and one.target["max"] <= 1
-        for one in looked[:20] if one.target
+        it.target.get("whole") and abs(it.target["mean"] - 1 / it.target["shape"][1]) < 1e-3
+        and it.target["min"] >= 0 and it.target["max"] <= 1
+        for it in looked[:20] if it.target
     )  # fmt: skip
 
 
@@ -123,12 +123,10 @@ def _is_spread_out(output: Sequence[int], target: Sequence[int]) -> bool:
 def _sums(history: TrainingHistory) -> bool:
     """Whether what is differentiated is as large as a sum: it may have been divided afterwards."""
     summed = any(
-        one.get("reduction") == "sum" and not one.get("evaluating") for one in history.losses
+        loss.get("reduction") == "sum" and not loss.get("evaluating") for loss in history.losses
     )
     found, chance = course(history), chance_loss(history)
-    sizes = [
-        math.prod(one.target["shape"]) for one in history.iterations if one.target.get("shape")
-    ]
+    sizes = [math.prod(it.target["shape"]) for it in history.iterations if it.target.get("shape")]
     if not summed or not found or not chance or not sizes:
         return False
     return found.first > 0.3 * chance * float(np.median(sizes))

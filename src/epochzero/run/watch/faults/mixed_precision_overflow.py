@@ -13,12 +13,12 @@ from epochzero.run.watch.model import TrainingFinding
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Infinite values, or gradients that are zero, in a model that computes in half precision."""
     found = course(history)
-    for one in history.iterations:
-        half = [path for path, layer in one.layers.items() if layer.get("dtype") == "float16"]
+    for iteration in history.iterations:
+        half = [path for path, layer in iteration.layers.items() if layer.get("dtype") == "float16"]
         if not half:
             continue
-        broken = [path for path in half if one.layers[path].get("nonfinite", 0) > 0]
-        gradients = [of["gradient"] for of in one.parameters.values() if "gradient" in of]
+        broken = [path for path in half if iteration.layers[path].get("nonfinite", 0) > 0]
+        gradients = [of["gradient"] for of in iteration.parameters.values() if "gradient" in of]
         gone = [g for g in gradients if g["zeros"] > 0.9 or g["nonfinite"] > 0]
         if (
             broken
@@ -28,7 +28,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             where = broken[0] if broken else ""
             yield TrainingFinding(
                 "mixed_precision_overflow",
-                one.number,
+                iteration.number,
                 "In half precision "
                 + (f"{where} returns infinity" if broken else "gradients are zero or infinite")
                 + ": its range is 6e-8 to 65,504.",

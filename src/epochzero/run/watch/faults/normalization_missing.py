@@ -21,7 +21,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     # A deep network may begin slowly.
     if found.finite and (found.count < _SOON or found.fall > 0.1):
         return
-    first = next((one for one in history.iterations if one.layers), None)
+    first = next((iteration for iteration in history.iterations if iteration.layers), None)
     if first is None:
         return
     sizes = [first.layers[path]["std"] for path in deep if path in first.layers]

@@ -26,16 +26,16 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         if "Batch" in layer.kind or "Instance" in layer.kind
     ]
     bad = goes_wrong(history)
-    seen = next((one for one in history.iterations if one.layers), None)
+    seen = next((iteration for iteration in history.iterations if iteration.layers), None)
     for layer in normalizations(history):
         text, certain = _doubt(layer)
         if text:
             yield _finding(layer, text, certain if bad else 0.4)
             return
     sizes = [
-        one.inputs[0]["shape"][0]
-        for one in history.iterations
-        if one.inputs and one.inputs[0]["shape"]
+        iteration.inputs[0]["shape"][0]
+        for iteration in history.iterations
+        if iteration.inputs and iteration.inputs[0]["shape"]
     ]
     if layers and sizes and float(np.median(sizes)) <= _FEW:
         # Of images or signals each place is an example as well.

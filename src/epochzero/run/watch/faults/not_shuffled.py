@@ -20,9 +20,9 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """How often the label changes from example to example, compared with chance."""
     yield from _never_seen(history)
     looked = [
-        one.target
-        for one in history.iterations
-        if one.target.get("changes") is not None and (one.target["shape"] or [0])[0] >= _BATCH
+        it.target
+        for it in history.iterations
+        if it.target.get("changes") is not None and (it.target["shape"] or [0])[0] >= _BATCH
     ]
     shares = classes(history)
     if (
@@ -32,7 +32,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     ):
         return
     expected = 1 - sum(share * share for share in shares.values())
-    changes = float(np.mean([one["changes"] for one in looked]))
+    changes = float(np.mean([record["changes"] for record in looked]))
     if expected < 0.1 or changes > 0.35 * expected or _variety(looked) > 0.7 * expected:
         return
     yield TrainingFinding(
@@ -50,8 +50,8 @@ f"would in {percent(expected)}.",
 def _variety(looked: Sequence[Record]) -> float:
     """How often two examples of one batch have different labels: such a batch teaches all of them."""
     found = []
-    for one in looked:
-        counts = np.array(list(one.get("classes", {}).values()), dtype=float)
+    for record in looked:
+        counts = np.array(list(record.get("classes", {}).values()), dtype=float)
         if counts.sum():
             found.append(1 - float(((counts / counts.sum()) ** 2).sum()))
     return float(np.mean(found)) if found else 0.0
@@ -59,14 +59,14 @@ def _variety(looked: Sequence[Record]) -> float:
 
 def _never_seen(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Classes that the model has outputs for and the training no examples, and evaluations that fail."""
-    seen = [one for one in history.iterations if one.loss_function in OF_CLASSES]
+    seen = [iteration for iteration in history.iterations if iteration.loss_function in OF_CLASSES]
     shares, gap = classes(history), accuracy_gap(history)
     if len(seen) < _LOOKS or len(seen[0].output.get("shape", ())) != 2 or gap is None or gap < 0.2:
         return
     outputs = seen[0].output["shape"][1]
-    examples = sum(sum(one.target.get("classes", {}).values()) for one in seen)
+    examples = sum(sum(iteration.target.get("classes", {}).values()) for iteration in seen)
     absent = sorted(set(range(outputs)) - set(shares))
-    rows = {row for one in seen for t in one.inputs[:1] for row in t.get("rows", ())}
+    rows = {row for iteration in seen for t in iteration.inputs[:1] for row in t.get("rows", ())}
     if not absent or outputs > 50 or examples < 20 * outputs or len(rows) < 20 * outputs:
         return
     yield TrainingFinding(

@@ -32,9 +32,11 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
 def _is_in_batches(history: TrainingHistory) -> bool:
     """Whether an iteration is of a part of the data."""
     if history.loaders:
-        return any((one["examples"] or 0) > (one["batch_size"] or 1) for one in history.loaders)
-    rows = [one.inputs[0].get("rows", ()) for one in history.iterations[:8] if one.inputs]
-    return any(one != rows[0] for one in rows)
+        return any(
+            (loader["examples"] or 0) > (loader["batch_size"] or 1) for loader in history.loaders
+        )
+    rows = [it.inputs[0].get("rows", ()) for it in history.iterations[:8] if it.inputs]
+    return any(row != rows[0] for row in rows)
 
 
 def _doubts(kind: str, group: Record, in_batches: bool) -> Iterable[tuple[str, str, str]]:

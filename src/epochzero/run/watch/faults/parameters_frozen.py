@@ -16,46 +16,48 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Weights that nothing changes while others are trained, and that were not trained before."""
     if len(history.iterations) < 4 or not history.optimizers:
         return
-    own = [one for one in history.parameters if math.prod(one.shape) > 1]
+    own = [parameter for parameter in history.parameters if math.prod(parameter.shape) > 1]
     model = {layer.path: layer.model for layer in history.layers}
-    learning = {model.get(one.layer) for one in own if one.held and _is_called(history, one)}
+    learning = {
+        model.get(param.layer) for param in own if param.held and _is_called(history, param)
+    }
     left_out = [
-        one
-        for one in own
-        if one.trainable
-        and not one.held
-        and _is_called(history, one)
+        parameter
+        for parameter in own
+        if parameter.trainable
+        and not parameter.held
+        and _is_called(history, parameter)
         # Another network that is only asked, as a teacher or a target, gets no gradient.
         and (
             not learning
-            or model.get(one.layer) in learning
-            or _has_gradient(history, one)
+            or model.get(parameter.layer) in learning
+            or _has_gradient(history, parameter)
             # A trained network may be part of a loss, and get a gradient that nothing uses.
-            or (_looks_untrained(one) and _has_unused_gradient(history, one))
+            or (_looks_untrained(parameter) and _has_unused_gradient(history, parameter))
         )
     ]
     asked = {
         name: [it.parameters[name] for it in history.iterations if name in it.parameters]
-        for name in {one.name for one in own if one.trainable and one.held}
+        for name in {parameter.name for parameter in own if parameter.trainable and parameter.held}
     }
     cut = [
-        one
-        for one in own
-        if asked.get(one.name)
-        and _is_called(history, one)
-        and all(_is_nothing(of.get("gradient")) for of in asked[one.name])
+        parameter
+        for parameter in own
+        if asked.get(parameter.name)
+        and _is_called(history, parameter)
+        and all(_is_nothing(of.get("gradient")) for of in asked[parameter.name])
     ]
     # Where a layer has a gradient at all it is not cut off; and units that are dead pass none on.
-    alive = {one.layer for one in own if one not in cut and one.trainable}
-    cut = [one for one in cut if one.layer not in alive]
-    never = [one for one in cut if all("gradient" not in of for of in asked[one.name])]
+    alive = {parameter.layer for parameter in own if parameter not in cut and parameter.trainable}
+    cut = [parameter for parameter in cut if parameter.layer not in alive]
+    never = [param for param in cut if all("gradient" not in of for of in asked[param.name])]
     frozen = [
-        one
-        for one in own
-        if not one.trainable
-        and _is_called(history, one)
-        and _looks_untrained(one)
-        and not has_changed(history, one)
+        parameter
+        for parameter in own
+        if not parameter.trainable
+        and _is_called(history, parameter)
+        and _looks_untrained(parameter)
+        and not has_changed(history, parameter)
     ]
     well = does_well(history)
     for found, text, certain in (
@@ -68,14 +70,14 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             continue
         if (found is frozen and well) or _was_trained(history, found):
             continue
-        one = found[0]
+        each_parameter = found[0]
         more = f", as do {len(found) - 1} others" if len(found) > 1 else ""
         yield TrainingFinding(
             "parameters_frozen",
             0,
-            f"{one.name} {text}{more}.",
-            layer=one.layer,
-            place=frozen_place(history, one),
+            f"{each_parameter.name} {text}{more}.",
+            layer=each_parameter.layer,
+            place=frozen_place(history, each_parameter),
             confidence=certain - (0.4 if well else 0.0),
             fix="Pass model.parameters() to the optimizer after the whole model is built; check for detach(), .data, "
 "no_grad() and requires_grad=False.",
@@ -86,7 +88,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
 
 def _is_called(history: TrainingHistory, parameter: Parameter) -> bool:
     """Whether its layer takes part in the training; a copy for evaluations does not."""
-    return any(parameter.layer in one.layers for one in history.iterations[:50])
+    return any(parameter.layer in iteration.layers for iteration in history.iterations[:50])
 
 
 def _is_nothing(gradient: Mapping[str, float] | None) -> bool:
@@ -96,21 +98,21 @@ def _is_nothing(gradient: Mapping[str, float] | None) -> bool:
 def _was_trained(history: TrainingHistory, frozen: list[Parameter]) -> bool:
     """Whether they changed earlier in this very process, or do not look like a beginning."""
     return any(
-        one.parameters.get(parameter.name, {}).get("update", {}).get("rms", 0.0) > 0
-        for one in history.iterations
+        iteration.parameters.get(parameter.name, {}).get("update", {}).get("rms", 0.0) > 0
+        for iteration in history.iterations
         for parameter in frozen[:4]
     )
 
 
 def _has_gradient(history: TrainingHistory, parameter: Parameter) -> bool:
     return any(
-        not _is_nothing(one.parameters.get(parameter.name, {}).get("gradient"))
-        for one in history.iterations
+        not _is_nothing(iteration.parameters.get(parameter.name, {}).get("gradient"))
+        for iteration in history.iterations
     )
 
 
 def _has_unused_gradient(history: TrainingHistory, parameter: Parameter) -> bool:
-    found = sum(parameter.name in one.unheld for one in history.iterations)
+    found = sum(parameter.name in iteration.unheld for iteration in history.iterations)
     return found >= 0.2 * len(history.iterations) > 0
 
 

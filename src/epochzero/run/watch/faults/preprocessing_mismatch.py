@@ -24,17 +24,17 @@ _OTHER_SHARE = 0.4
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Mean and spread of the inputs in training and in evaluations."""
-    trained = [one.inputs[0] for one in history.iterations if one.inputs]
-    tested = [one.inputs[0] for one in evaluations(history) if one.inputs]
-    trained = [one for one in trained if "float" in one["dtype"]]
-    tested = [one for one in tested if "float" in one["dtype"]]
-    tested = [one for one in tested if trained and one["shape"][1:] == trained[0]["shape"][1:]]
+    trained = [iteration.inputs[0] for iteration in history.iterations if iteration.inputs]
+    tested = [evaluation.inputs[0] for evaluation in evaluations(history) if evaluation.inputs]
+    trained = [record for record in trained if "float" in record["dtype"]]
+    tested = [record for record in tested if "float" in record["dtype"]]
+    tested = [r for r in tested if trained and r["shape"][1:] == trained[0]["shape"][1:]]
     if len(trained) < 3 or len(tested) < 2 or not _are_comparable(history):
         return
-    mean, spread = (float(np.median([one[what] for one in trained])) for what in ("mean", "std"))
-    other, width = (float(np.median([one[what] for one in tested])) for what in ("mean", "std"))
+    mean, spread = (float(np.median([r[what] for r in trained])) for what in ("mean", "std"))
+    other, width = (float(np.median([r[what] for r in tested])) for what in ("mean", "std"))
     # Batches differ among themselves: what differs no more is no other preprocessing.
-    usual = float(np.std([one["mean"] for one in trained])) + 1e-9
+    usual = float(np.std([record["mean"] for record in trained])) + 1e-9
     shift = abs(mean - other) / max(spread, width, 1e-9)
     shifted = shift > 0.5 and abs(mean - other) > 4 * usual
     ratio = max(spread, 1e-9) / max(width, 1e-9)
@@ -60,8 +60,8 @@ def _are_comparable(history: TrainingHistory) -> bool:
     shares = classes(history)
     tested = [
         {int(label): count for label, count in counts.items()}
-        for one in evaluations(history)
-        if (counts := one.target.get("classes"))
+        for evaluation in evaluations(history)
+        if (counts := evaluation.target.get("classes"))
     ]
     if len(shares) < 2 or not tested:
         return True

@@ -20,13 +20,15 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         return
     left = {}
     # In Keras a penalty is of the kernels of some layers, and says nothing of other weights.
-    penalized = {f"{one.path}.kernel" for one in history.layers if one.settings.get("weight_decay")}
-    for one in weights(history):
-        if penalized and one.name not in penalized:
+    penalized = {
+        f"{layer.path}.kernel" for layer in history.layers if layer.settings.get("weight_decay")
+    }
+    for weight in weights(history):
+        if penalized and weight.name not in penalized:
             continue
-        series = history.parameter_series(one.name, "weight", "rms")
+        series = history.parameter_series(weight.name, "weight", "rms")
         if len(series) > 4 and series[0, 1] > 0:
-            left[one.name] = float(series[-1, 1] / series[0, 1])
+            left[weight.name] = float(series[-1, 1] / series[0, 1])
     decay = weight_decay(history)
     shrunk = [ratio for ratio in left.values() if ratio < _SHRUNK]
     if not left or len(shrunk) < 0.6 * len(left) or max(left.values()) > 1.2:

@@ -18,9 +18,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """A rate that is as good as zero while much of the training is to come, or grows without end."""
     # What came before is another phase, such as a search for the rate.
     first = history.loss[0, 0] if len(history.loss) else 0
-    rates = np.array(
-        [(one.number, max(one.rates)) for one in looked(history, int(first)) if one.rates]
-    )
+    rates = np.array([(it.number, max(it.rates)) for it in looked(history, int(first)) if it.rates])
     found = course(history)
     if found is None or len(rates) < 8 or not history.schedulers:
         return

@@ -13,13 +13,13 @@ _LOOKS = 3
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Backward passes without a step, though there is an optimizer, and weights that stay."""
-    looked = [one for one in history.iterations if one.backwards]
-    if len(looked) < _LOOKS or not history.optimizers or any(one.stepped for one in looked):
+    looked = [iteration for iteration in history.iterations if iteration.backwards]
+    if len(looked) < _LOOKS or not history.optimizers or any(it.stepped for it in looked):
         return
     updated = any(
         of.get("update", {}).get("rms", 0.0) > 0
-        for one in history.iterations
-        for of in one.parameters.values()
+        for iteration in history.iterations
+        for of in iteration.parameters.values()
     )
     if updated:
         return

@@ -19,7 +19,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         for layer in history.layers
         if layer.kind.startswith(_MODES) and layer.settings.get("p", 1.0)
     ]
-    off = [one for one in history.iterations if one.training is False]
+    off = [iteration for iteration in history.iterations if iteration.training is False]
     if not matters or len(off) < _LOOKS:
         return
     if off[-1] is not history.iterations[-1] or len(off) < 0.3 * len(history.iterations):

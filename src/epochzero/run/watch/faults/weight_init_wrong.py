@@ -20,23 +20,23 @@ _NOTHING = 1e-6
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """The values of weights at the start, compared with the number of inputs of a unit."""
-    known = [one for one in weights(history) if one.trainable and "std" in one.values]
+    known = [weight for weight in weights(history) if weight.trainable and "std" in weight.values]
     # Low-rank additions and gates start at zero on purpose, next to weights that do not.
-    resting = [one for one in known if not _has_grown(history, one)]
+    resting = [parameter for parameter in known if not _has_grown(history, parameter)]
     known = resting or known
     if course(history) is None or does_well(history):
         return
     # The first values were taken after a step: what was equal may differ by that step.
-    equal = [one for one in known if one.values["std"] <= 0.02 * one.values["rms"] + 1e-9]
-    large = [one for one in known if _scale(one) > _LARGE] or _large_embeddings(history)
-    small = [one for one in known if _scale(one) < _SMALL and one not in equal]
+    equal = [param for param in known if param.values["std"] <= 0.02 * param.values["rms"] + 1e-9]
+    large = [param for param in known if _scale(param) > _LARGE] or _large_embeddings(history)
+    small = [param for param in known if _scale(param) < _SMALL and param not in equal]
     # Of a few numbers the mean lies anywhere.
     lopsided = [
-        one
-        for one in known
-        if abs(one.values["mean"]) > 0.5 * one.values["rms"]
-        and one not in equal
-        and math.prod(one.shape) >= _MANY
+        parameter
+        for parameter in known
+        if abs(parameter.values["mean"]) > 0.5 * parameter.values["rms"]
+        and parameter not in equal
+        and math.prod(parameter.shape) >= _MANY
     ]
     for found, text, certain in (
         (
@@ -59,23 +59,23 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         # One layer at zero is a way to begin gently; several are not.
         if not found or (found is not large and len(found) < max(1, 0.4 * len(known))):
             continue
-        one = found[0]
+        each_parameter = found[0]
         values = text.format(
-            n=math.prod(one.shape),
-            rms=one.values["rms"],
-            mean=one.values["mean"],
-            scale=_scale(one),
-            fan=fan_in(one),
+            n=math.prod(each_parameter.shape),
+            rms=each_parameter.values["rms"],
+            mean=each_parameter.values["mean"],
+            scale=_scale(each_parameter),
+            fan=fan_in(each_parameter),
         )
         yield TrainingFinding(
             "weight_init_wrong",
             0,
-            f"{one.name} {values}.",
-            layer=one.layer,
-            place=initialization_place(history, one),
+            f"{each_parameter.name} {values}.",
+            layer=each_parameter.layer,
+            place=initialization_place(history, each_parameter),
             confidence=certain,
             fix="Use the layer's default initialization or torch.nn.init.kaiming_uniform_.",
-            evidence={"rms": one.values["rms"], "layers": float(len(found))},
+            evidence={"rms": each_parameter.values["rms"], "layers": float(len(found))},
         )
         return
 
@@ -97,9 +97,9 @@ def _large_embeddings(history: TrainingHistory) -> list[Parameter]:
     """Tables of vectors; usual ones begin with a spread of at most 1."""
     kinds = {layer.path: layer.kind for layer in history.layers}
     return [
-        one
-        for one in history.parameters
-        if one.trainable
-        and kinds.get(one.layer, "").startswith("Embedding")
-        and one.values.get("rms", 0.0) > _FAR_APART
+        parameter
+        for parameter in history.parameters
+        if parameter.trainable
+        and kinds.get(parameter.layer, "").startswith("Embedding")
+        and parameter.values.get("rms", 0.0) > _FAR_APART
     ]

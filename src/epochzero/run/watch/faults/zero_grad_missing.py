@@ -13,11 +13,11 @@ _LOOKS = 3
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """After a step, gradients should be gone before one of the backward passes of an iteration."""
-    if not any(one.stepped for one in history.iterations):
+    if not any(iteration.stepped for iteration in history.iterations):
         return
-    looked = [one for one in history.iterations if one.number > 0 and one.before]
-    for number in sorted({number for one in looked for number in one.before}):
-        left = [one for one in looked if one.before.get(number, {}).get("left", 0.0) != 0]
+    looked = [it for it in history.iterations if it.number > 0 and it.before]
+    for number in sorted({number for iteration in looked for number in iteration.before}):
+        left = [it for it in looked if it.before.get(number, {}).get("left", 0.0) != 0]
         if len(left) < _LOOKS or len(left) < 0.9 * len(looked):
             continue
         first = left[0]

@@ -107,12 +107,10 @@ def repeated(program: ParsedFile) -> frozenset[ast.AST]:
     """Functions that run for each batch or example of the training, and the loops over its batches."""
     found: set[ast.AST] = set()
     waiting: list[ast.AST] = [
-        one for one in program.nodes if isinstance(one, Function) and one.name in _ITEMS
+        node for node in program.nodes if isinstance(node, Function) and node.name in _ITEMS
     ]
     for loss in _losses(program):
-        around = (
-            one for one in program.around(loss) if isinstance(one, ast.For | ast.While | Function)
-        )
+        around = (n for n in program.around(loss) if isinstance(n, ast.For | ast.While | Function))
         inner = next(around, None)
         is_looped = (
             not isinstance(inner, Function)
@@ -121,11 +119,13 @@ def repeated(program: ParsedFile) -> frozenset[ast.AST]:
         )
         waiting += [inner] if inner is not None and is_looped else []
     while waiting:
-        one = waiting.pop()
-        if one in found or (isinstance(one, Function) and _NOT_TRAINED.search(one.name)):
+        each_node = waiting.pop()
+        if each_node in found or (
+            isinstance(each_node, Function) and _NOT_TRAINED.search(each_node.name)
+        ):
             continue
-        found.add(one)
-        for call in ast.walk(one):
+        found.add(each_node)
+        for call in ast.walk(each_node):
             function = program.defined(call) if isinstance(call, ast.Call) else None
             if (
                 function is not None
@@ -137,19 +137,19 @@ def repeated(program: ParsedFile) -> frozenset[ast.AST]:
 
 
 def _is_in_loop(program: ParsedFile, node: ast.AST) -> bool:
-    return any(isinstance(one, ast.For | ast.While) for one in program.around(node))
+    return any(isinstance(each_node, ast.For | ast.While) for each_node in program.around(node))
 
 
 def _is_aside(program: ParsedFile, node: ast.AST) -> bool:
     """Whether a node runs without gradients, or in some iterations only: a measurement, not the training."""
-    for one in program.around(node):
-        if isinstance(one, Function):
+    for each_node in program.around(node):
+        if isinstance(each_node, Function):
             return False
-        if isinstance(one, ast.With) and re.search(
-            r"no_grad|inference_mode", ast.unparse(one.items[0])
+        if isinstance(each_node, ast.With) and re.search(
+            r"no_grad|inference_mode", ast.unparse(each_node.items[0])
         ):
             return True
-        if isinstance(one, ast.If) and "%" in ast.unparse(one.test):
+        if isinstance(each_node, ast.If) and "%" in ast.unparse(each_node.test):
             return True
     return False
 
@@ -188,25 +188,28 @@ def _drawn_alike(program: ParsedFile) -> Broken:
 
 def _moved_alone(program: ParsedFile) -> Broken:
     """An image that is moved while what is located in it stays where it was."""
-    for function in (one for one in program.nodes if isinstance(one, Function)):
-        names = {last_name(one) for one in ast.walk(function) if isinstance(one, ast.Name)}
+    for function in (node for node in program.nodes if isinstance(node, Function)):
+        names = {last_name(node) for node in ast.walk(function) if isinstance(node, ast.Name)}
         located = {name for name in names if _LOCATED.search(name)}
         moves = [
-            one for one in ast.walk(function) if isinstance(one, ast.Assign) and _is_moved(one)
+            node for node in ast.walk(function) if isinstance(node, ast.Assign) and _is_moved(node)
         ]
-        if not located or not moves or any(_LOCATED.search(ast.unparse(one)) for one in moves):
+        if not located or not moves or any(_LOCATED.search(ast.unparse(move)) for move in moves):
             continue
         returned = [
-            one
-            for one in ast.walk(function)
-            if isinstance(one, ast.Return) and isinstance(one.value, ast.Tuple)
+            node
+            for node in ast.walk(function)
+            if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple)
         ]
-        for one in moves:
-            name = last_name(one.targets[0])
+        for each_node in moves:
+            name = last_name(each_node.targets[0])
             for end in returned:
                 given = {last_name(n) for n in ast.walk(end) if isinstance(n, ast.Name)}
                 if name in given and given & located:
-                    yield f"{name} is moved and {', '.join(sorted(given & located))} is not.", one
+                    yield (
+                        f"{name} is moved and {', '.join(sorted(given & located))} is not.",
+                        each_node,
+                    )
                     return
 
 
@@ -214,7 +217,7 @@ def _is_moved(node: ast.Assign) -> bool:
     """Whether a statement moves the content of what it names."""
     call = node.value
     return isinstance(call, ast.Call) and bool(_MOVES.match(last_name(call.func))) and last_name(node.targets[0]) in {
-        last_name(one) for one in ast.walk(call) if isinstance(one, ast.Name)
+        last_name(each_node) for each_node in ast.walk(call) if isinstance(each_node, ast.Name)
     }  # fmt: skip
 
 
@@ -249,7 +252,7 @@ def _dimensions_swapped(program: ParsedFile) -> Broken:
         ):
             of = node.value.func if isinstance(node.value, ast.Call) else node.value
             if isinstance(of, ast.Attribute) and isinstance(of.value, ast.Name):
-                names = [last_name(one) for one in node.targets[0].elts]
+                names = [last_name(element) for element in node.targets[0].elts]
                 sizes[program.function(node), of.value.id] = names
     for call in program.all_calls:
         if last_name(call.func) not in ("view", "reshape") or not isinstance(
@@ -257,7 +260,7 @@ def _dimensions_swapped(program: ParsedFile) -> Broken:
         ):
             continue
         known = sizes.get((program.function(call), last_name(call.func.value)))
-        given = [last_name(one) for one in call.args]
+        given = [last_name(each_node) for each_node in call.args]
         if (
             known
             and isinstance(call.func.value, ast.Name)
@@ -273,13 +276,13 @@ def _trained_on_held_out(program: ParsedFile) -> Broken:
     """Losses of which each is minimized on validation or test data."""
     found: list[tuple[str, ast.AST] | None] = []
     for loss in _losses(program):
-        loop = next((one for one in program.around(loss) if isinstance(one, ast.For)), None)
+        loop = next((node for node in program.around(loss) if isinstance(node, ast.For)), None)
         named = (
             (n for n in ast.walk(loop.iter) if isinstance(n, ast.Name | ast.Attribute))
             if loop
             else ()
         )
-        if loop is not None and any(_HELD_OUT_DATA.search(last_name(one)) for one in named):
+        if loop is not None and any(_HELD_OUT_DATA.search(last_name(node)) for node in named):
             found.append((f"The training iterates over {ast.unparse(loop.iter)[:60]}.", loop))
             continue
         calls = [use.node for use in reached(program, loss) if isinstance(use.node, ast.Call)]
@@ -295,7 +298,7 @@ def _trained_on_held_out(program: ParsedFile) -> Broken:
         ]
         found.append(next(iter(of_mask), None))
     if found and all(found):
-        yield from (one for one in found if one is not None)
+        yield from (pair for pair in found if pair is not None)
 
 
 def _masks_apart(program: ParsedFile) -> Broken:
@@ -325,10 +328,14 @@ def _mask_of(node: ast.expr) -> str:
 
 def _summed_forward(program: ParsedFile) -> Broken:
     """Discounted returns that are summed up from the first step on: an action is credited with what came before it."""
-    for loop in (one for one in program.nodes if isinstance(one, ast.For)):
+    for loop in (each_node for each_node in program.nodes if isinstance(each_node, ast.For)):
         if re.search(r"revers|\[::-1\]|, -1\)|flip", ast.unparse(loop.iter)):
             continue
-        items = {last_name(one) for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
+        items = {
+            last_name(each_node)
+            for each_node in ast.walk(loop.target)
+            if isinstance(each_node, ast.Name)
+        }
         for node in loop.body:
             if (
                 not isinstance(node, ast.Assign)
@@ -362,7 +369,7 @@ def _constant_terms(program: ParsedFile) -> Broken:
             names = [
                 n for n in ast.walk(term) if isinstance(n, ast.Name) and not _is_plain(program, n)
             ]
-            if names and all(_is_cut(program, one, term) for one in names):
+            if names and all(_is_cut(program, name, term) for name in names):
                 yield (
                     f"{ast.unparse(term)[:60]} is cut off from the model: this term of the loss has no gradient.",
                     term,
@@ -377,8 +384,8 @@ def _added(program: ParsedFile, loss: ast.expr) -> Iterator[ast.expr]:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
             waiting += [(node.left, True), (node.right, True)]
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
-            tensors = [one for one in (node.left, node.right) if any(
-                isinstance(n, ast.Name) and not _is_plain(program, n) for n in ast.walk(one)
+            tensors = [each_node for each_node in (node.left, node.right) if any(
+                isinstance(n, ast.Name) and not _is_plain(program, n) for n in ast.walk(each_node)
             )]  # fmt: skip
             if len(tensors) == 1:
                 waiting.append((tensors[0], is_term))
@@ -405,10 +412,10 @@ def _is_plain(program: ParsedFile, name: ast.Name) -> bool:
 
 
 def _is_cut(program: ParsedFile, name: ast.Name, term: ast.expr) -> bool:
-    for one in program.around(name):
-        if isinstance(one, ast.Attribute) and one.attr in (*_CUTS, "data"):
+    for node in program.around(name):
+        if isinstance(node, ast.Attribute) and node.attr in (*_CUTS, "data"):
             return True
-        if one is term:
+        if node is term:
             break
     return False
 
@@ -440,12 +447,12 @@ def _clipped_upward(program: ParsedFile) -> Broken:
         if name not in ("min", "max", "minimum", "maximum") or len(parts) != 2:
             continue
         uses = [
-            program.behind(Use(one)) if isinstance(one, ast.Name) else Use(one) for one in parts
+            program.behind(Use(part)) if isinstance(part, ast.Name) else Use(part) for part in parts
         ]
-        made = [ast.unparse(one.node) if one is not None else "" for one in uses]
-        clipped = [bool(re.search(r"clamp|clip", one)) for one in made]
+        made = [ast.unparse(use.node) if use is not None else "" for use in uses]
+        clipped = [bool(re.search(r"clamp|clip", text)) for text in made]
         if sum(clipped) != 1 or not all(
-            re.search(r"adv|gae|gain|loss", one) and "ratio" in one for one in made
+            re.search(r"adv|gae|gain|loss", text) and "ratio" in text for text in made
         ):
             continue
         negative = all(map(_begins_with_minus, made))
@@ -481,9 +488,9 @@ def _cooled_alone(program: ParsedFile) -> Broken:
             given = softmax[0].args[:1] or [softmax[0].func] if softmax else []
             cooled += [
                 bool(
-                    re.search(r"/ *\(?(self\.)?(temperature|temp|tau|T)\b", ast.unparse(one), re.I)
+                    re.search(r"/ *\(?(self\.)?(temperature|temp|tau|T)\b", ast.unparse(node), re.I)
                 )
-                for one in given
+                for node in given
             ]
         if len(cooled) == 2 and cooled[0] != cooled[1]:
             yield "Only one of the two distributions is divided by the temperature.", call
@@ -499,8 +506,8 @@ def _fakes_alike(program: ParsedFile) -> Broken:
             continue
         label = _constant_label(program, call.args[1])
         made = ast.unparse(call.args[0])
-        for one in ast.walk(call.args[0]):
-            before = program.behind(Use(one)) if isinstance(one, ast.Name) else None
+        for node in ast.walk(call.args[0]):
+            before = program.behind(Use(node)) if isinstance(node, ast.Name) else None
             made += f" {ast.unparse(before.node)}" if before is not None else ""
         if label is None or not re.search(r"fake|generated|synth|\b(G|netG|gen)\(", made):
             continue
@@ -595,7 +602,7 @@ def _never_cleared(program: ParsedFile) -> Broken:
     for call in passes if used else ():
         # An engine that makes the backward pass and the step clears gradients itself.
         engine = isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in steps
-        if not engine and any(one in repeated(program) for one in program.around(call)):
+        if not engine and any(node in repeated(program) for node in program.around(call)):
             yield (
                 "Gradients are never cleared: each backward pass adds to those of all earlier ones.",
                 call,
@@ -606,16 +613,16 @@ def _never_cleared(program: ParsedFile) -> Broken:
 def _made_again(program: ParsedFile) -> Broken:
     """An optimizer that is created again in each round of its training, without the state of the one before."""
     trained = {
-        next((one for one in program.around(loss) if isinstance(one, ast.For | ast.While)), None)
+        next((node for node in program.around(loss) if isinstance(node, ast.For | ast.While)), None)
         for loss in _losses(program)
     }
     for call in program.all_calls:
         without_state = last_name(call.func) == "SGD" and argument(call, "momentum", 2) is None
         if not _OPTIMIZERS.match(last_name(call.func)) or not call.args or without_state:
             continue
-        for loop in [one for one in program.around(call) if isinstance(one, ast.For | ast.While)][
-            :1
-        ]:
+        for loop in [
+            node for node in program.around(call) if isinstance(node, ast.For | ast.While)
+        ][:1]:
             inside = list(ast.walk(loop))
             made = {last_name(t) for n in inside if isinstance(n, ast.Assign) for t in n.targets}
             given = {
@@ -624,10 +631,10 @@ def _made_again(program: ParsedFile) -> Broken:
                 if isinstance(n, ast.Name | ast.Attribute)
             }
             guarded = any(
-                isinstance(one, ast.If | ast.Try) for one in _between(program, call, loop)
+                isinstance(node, ast.If | ast.Try) for node in _between(program, call, loop)
             )
             by_epoch = isinstance(loop, ast.For) and "epoch" in last_name(loop.target)
-            trains = loop in trained or (by_epoch and any(one in trained for one in inside))
+            trains = loop in trained or (by_epoch and any(node in trained for node in inside))
             if trains and not guarded and not made & given and not _iterates(loop, call):
                 yield (
                     f"{last_name(call.func)} is created again in each round of the loop: its averages start over.",
@@ -636,18 +643,18 @@ def _made_again(program: ParsedFile) -> Broken:
 
 
 def _between(program: ParsedFile, node: ast.AST, end: ast.AST) -> Iterator[ast.AST]:
-    for one in program.around(node):
-        if one is end:
+    for each_node in program.around(node):
+        if each_node is end:
             return
-        yield one
+        yield each_node
 
 
 def _iterates(loop: ast.For | ast.While, call: ast.Call) -> bool:
     """Whether what the loop goes through is given to the call, as a rate that is searched, or a model."""
     if isinstance(loop, ast.While):
         return False
-    names = {last_name(one) for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
-    return bool(names & {last_name(one) for one in ast.walk(call) if isinstance(one, ast.Name)})
+    names = {last_name(node) for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    return bool(names & {last_name(node) for node in ast.walk(call) if isinstance(node, ast.Name)})
 
 
 # -- Names, orders and signs ---------------------------------------------------------------------
@@ -655,8 +662,8 @@ def _iterates(loop: ast.For | ast.While, call: ast.Call) -> bool:
 
 def _exchanged(program: ParsedFile, call: ast.Call) -> Broken:
     """Arguments that have each other's place, by their names."""
-    names = [last_name(one) for one in call.args]
-    if len(call.args) < 2 or any(isinstance(one, ast.Starred) for one in call.args):
+    names = [last_name(node) for node in call.args]
+    if len(call.args) < 2 or any(isinstance(node, ast.Starred) for node in call.args):
         return
     made = maker(program, call)
     called = f"{last_name(call.func)} {last_name(made) if made is not None else ''}"
@@ -684,13 +691,13 @@ def _exchanged(program: ParsedFile, call: ast.Call) -> Broken:
             )
             yield text, call
     function = program.defined(call)
-    if function is None or not all(isinstance(one, ast.Name) for one in call.args):
+    if function is None or not all(isinstance(node, ast.Name) for node in call.args):
         return
-    parameters = [one.arg for one in function.args.args if one.arg not in ("self", "cls")]
+    parameters = [node.arg for node in function.args.args if node.arg not in ("self", "cls")]
     for (n, a), (m, b) in _pairs(names):
         if len(parameters) > m and a != b and (parameters[n], parameters[m]) == (b, a):
-            others = [[last_name(x) for x in one.args] for one in program.calls_of(function)]
-            if not any(len(one) > m and (one[n], one[m]) == (b, a) for one in others):
+            others = [[last_name(x) for x in node.args] for node in program.calls_of(function)]
+            if not any(len(other) > m and (other[n], other[m]) == (b, a) for other in others):
                 text = f"{function.name} takes ({b}, {a}) and is given ({a}, {b})."
                 yield text, call
                 return
@@ -701,9 +708,9 @@ def _is_negative(program: ParsedFile, value: ast.expr) -> bool:
 
 
 def _pairs(names: list[str]) -> Iterator[tuple[tuple[int, str], tuple[int, str]]]:
-    for n, one in enumerate(names):
+    for n, text in enumerate(names):
         for m in range(n + 1, len(names)):
-            yield (n, one), (m, names[m])
+            yield (n, text), (m, names[m])
 
 
 def _unpacked(program: ParsedFile, node: ast.Assign) -> Broken:
@@ -720,8 +727,8 @@ def _unpacked(program: ParsedFile, node: ast.Assign) -> Broken:
     returns = [n for n in inside if isinstance(n, ast.Return) and program.function(n) is function]
     if len(returns) != 1 or not isinstance(returns[0].value, ast.Tuple):
         return
-    given = [last_name(one) for one in target.elts]
-    returned = [last_name(one) for one in returns[0].value.elts]
+    given = [last_name(element) for element in target.elts]
+    returned = [last_name(element) for element in returns[0].value.elts]
     for (n, a), (m, b) in _pairs(given):
         if (
             len(returned) == len(given)
@@ -775,7 +782,7 @@ def _masked(program: ParsedFile, node: ast.BinOp) -> Broken:
         f"{name}.logical_not()",
         f"torch.logical_not({name})",
     }
-    factors = {ast.unparse(_bare(one)) for one in _factors(summed)}
+    factors = {ast.unparse(_bare(factor)) for factor in _factors(summed)}
     if factors & opposites and name not in factors:
         text = f"The sum is over what {name} excludes, and is divided by what it includes."
         yield text, node
@@ -825,9 +832,11 @@ def _cooled(program: ParsedFile, node: ast.BinOp) -> Broken:
             or not 0 < value.value < 1
         ):
             continue
-        for one in program.around(node):
-            is_argument = isinstance(one, ast.Call) and last_name(one.func) in _NORMALIZES
-            stored = last_name(one.targets[0]) if isinstance(one, ast.Assign) else ""
+        for each_node in program.around(node):
+            is_argument = (
+                isinstance(each_node, ast.Call) and last_name(each_node.func) in _NORMALIZES
+            )
+            stored = last_name(each_node.targets[0]) if isinstance(each_node, ast.Assign) else ""
             is_stored = bool(stored) and any(
                 last_name(call.func) in _NORMALIZES
                 and stored in [last_name(argument) for argument in call.args[:1]]
@@ -837,7 +846,7 @@ def _cooled(program: ParsedFile, node: ast.BinOp) -> Broken:
                 text = f"Scores are multiplied by {last_name(factor)} ({value.value:g}): a temperature divides them."
                 yield text, node
                 return
-            if isinstance(one, ast.stmt):
+            if isinstance(each_node, ast.stmt):
                 return
 
 
@@ -860,7 +869,7 @@ def _of_rival(program: ParsedFile, node: ast.Assign) -> Broken:
 
 
 def _words(text: str) -> set[str]:
-    return {one.lower() for one in _WORDS.findall(text)}
+    return {value.lower() for value in _WORDS.findall(text)}
 
 
 def _drawn_apart(program: ParsedFile, node: ast.Assign) -> Broken:
@@ -872,8 +881,8 @@ def _drawn_apart(program: ParsedFile, node: ast.Assign) -> Broken:
     parts = [
         v for t, v in own if isinstance(v, ast.Subscript) and last_name(t) == last_name(v.value)
     ]
-    drawn = [any(map(_is_draw, ast.walk(one.slice))) for one in parts]
-    indices = {ast.unparse(one.slice) for one in parts}
+    drawn = [any(map(_is_draw, ast.walk(part.slice))) for part in parts]
+    indices = {ast.unparse(part.slice) for part in parts}
     if len(parts) > 1 and (sum(drawn) > 1 or (any(drawn) and len(indices) > 1)):
         text = f"{ast.unparse(target)} are put in different orders: labels no longer belong to their inputs."
         yield text, node
@@ -903,7 +912,7 @@ def reordered(history: TrainingHistory) -> tuple[str, SourceLine] | None:
             if use.node in known or not _reorders(program, use.node):
                 continue
             # What else is put in this order may be the labels, along a way that was not followed.
-            if all(one in inside for one in _uses_of(program, use.node)):
+            if all(node in inside for node in _uses_of(program, use.node)):
                 text = f"Only the {what} are put in the order of {ast.unparse(use.node)[:60]}: labels do not belong to their inputs."
                 return text, program.place(applied or use.node)
     return None
@@ -916,13 +925,15 @@ def _uses_of(program: ParsedFile, value: ast.AST) -> Iterator[ast.Name]:
     while waiting:
         node = waiting.pop()
         around = program.around(node)
-        statement = next((one for one in around if isinstance(one, ast.Assign | ast.For)), None)
+        statement = next(
+            (each_node for each_node in around if isinstance(each_node, ast.Assign | ast.For)), None
+        )
         stored = (
             statement.targets
             if isinstance(statement, ast.Assign)
             else [getattr(statement, "target", node)]
         )
-        new = {n.id for one in stored for n in ast.walk(one) if isinstance(n, ast.Name)} - names
+        new = {n.id for v in stored for n in ast.walk(v) if isinstance(n, ast.Name)} - names
         names |= new
         for one in program.nodes:
             is_read = isinstance(one, ast.Name) and one.id in new and isinstance(one.ctx, ast.Load)
@@ -947,7 +958,7 @@ def _part_of(program: ParsedFile, name: ast.AST) -> ast.AST | None:
             getattr(outer, "func", None),
             *getattr(outer, "elts", ()),
         )
-        if not any(one is whole for one in inner):
+        if not any(value is whole for value in inner):
             return None
         whole = outer
     return None
@@ -959,7 +970,7 @@ def _reorders(program: ParsedFile, node: ast.AST) -> bool:
         return False
     if last_name(node.func) not in ("roll", "flip"):
         return True
-    given = [ast.unparse(one) for one in (*node.args, *(one.value for one in node.keywords))]
+    given = [ast.unparse(n) for n in (*node.args, *(keyword.value for keyword in node.keywords))]
     return given[-1:] in (["0"], ["(0,)"], ["[0]"])
 
 
@@ -971,8 +982,8 @@ def _unended(program: ParsedFile) -> Broken:
         if target is None:
             continue
         products = [list(_factors(side)) for side in (target.left, target.right)]
-        product = next(one for one in products if any(_DISCOUNT.match(last_name(f)) for f in one))
-        ended = [one for one in product if _DONE.match(last_name(_bare(one)))]
+        product = next(i for i in products if any(_DISCOUNT.match(last_name(f)) for f in i))
+        ended = [node for node in product if _DONE.match(last_name(_bare(node)))]
         if ended:
             yield (
                 f"The value of the next state counts only where {ast.unparse(ended[0])} is true.",
@@ -980,7 +991,7 @@ def _unended(program: ParsedFile) -> Broken:
             )
             continue
         # Whatever it is called, a further factor may be 0 where the episode is over.
-        masked = sum(not isinstance(one, ast.Constant) for one in product) > 2
+        masked = sum(not isinstance(node, ast.Constant) for node in product) > 2
         used = (last_name(n) for use in reached(program, target) for n in ast.walk(use.node))
         if not masked and not any(_END.search(name) for name in used):
             yield (
@@ -994,8 +1005,8 @@ def bootstrapped(program: ParsedFile, loss: ast.expr) -> ast.BinOp | None:
     for use in reached(program, loss):
         for node in ast.walk(use.node):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-                factors = [one for side in (node.left, node.right) for one in _factors(side)]
-                if any(_DISCOUNT.match(last_name(one)) for one in factors):
+                factors = [factor for side in (node.left, node.right) for factor in _factors(side)]
+                if any(_DISCOUNT.match(last_name(factor)) for factor in factors):
                     return node
     return None
 
@@ -1010,14 +1021,14 @@ def bootstrapped_place(history: TrainingHistory) -> SourceLine | None:
 
 
 def _of_calls(broken: Callable[[ParsedFile, ast.Call], Broken]) -> Callable[[ParsedFile], Broken]:
-    return lambda program: (one for call in program.all_calls for one in broken(program, call))
+    return lambda program: (pair for call in program.all_calls for pair in broken(program, call))
 
 
 def _of_nodes(
     kind: type[ast.AST], broken: Callable[[ParsedFile, Any], Broken]
 ) -> Callable[[ParsedFile], Broken]:
     return lambda program: (
-        one for node in program.nodes if isinstance(node, kind) for one in broken(program, node)
+        pair for node in program.nodes if isinstance(node, kind) for pair in broken(program, node)
     )
 
 

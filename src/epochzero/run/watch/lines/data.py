@@ -69,7 +69,7 @@ def classes_place(history: TrainingHistory) -> SourceLine | None:
     """The line that chose which examples there are of each class."""
     uses = targets_of(history)
     place = _changed(uses, _is_in_place, rest=False)
-    chosen = [one for one in uses if _is_chosen(*one) and isinstance(_index(one[1].node), ast.Name)]
+    chosen = [p for p in uses if _is_chosen(*p) and isinstance(_index(p[1].node), ast.Name)]
     if place is not None or not chosen:
         return place or _changed(uses, _is_chosen)
     program, use = chosen[-1]
@@ -81,7 +81,7 @@ def size_place(history: TrainingHistory) -> SourceLine | None:
     """The line that says how many examples there are."""
     for program, use in inputs_of(history):
         if isinstance(use.node, ast.Call) and program.defined(use.node) is not None:
-            for value in (*use.node.args, *(one.value for one in use.node.keywords)):
+            for value in (*use.node.args, *(keyword.value for keyword in use.node.keywords)):
                 number = origin(program, value)
                 if isinstance(number, ast.Constant) and type(number.value) is int:
                     return program.place(number)
@@ -95,7 +95,7 @@ def duplication_place(history: TrainingHistory) -> SourceLine | None:
 
 def order_place(history: TrainingHistory) -> SourceLine | None:
     """The line that says in which order examples are drawn."""
-    in_order = [one for one in history.loaders if one["sampler"] == "SequentialSampler"]
+    in_order = [loader for loader in history.loaders if loader["sampler"] == "SequentialSampler"]
     if in_order:
         return setting_place(place_of(in_order[0]), "shuffle", 2, "DataLoader")
     return _changed(chosen_by(inputs_of(history)), _is_ordered)
@@ -115,7 +115,7 @@ def drawn_place(history: TrainingHistory) -> SourceLine | None:
             value = argument(use.node, "transform") or argument(use.node, "transforms")
             if value is not None:
                 return program.place(origin(program, value))
-    within = [one for one in uses if _function_name(*one) in ("__getitem__", "__iter__", "collate")]
+    within = [p for p in uses if _function_name(*p) in ("__getitem__", "__iter__", "collate")]
     return _changed(within, _is_drawn, rest=False) or _changed(uses, _is_drawn)
 
 
@@ -126,13 +126,13 @@ def noise_place(history: TrainingHistory) -> SourceLine | None:
     if found is None or call is None or not call[0].args:
         return None
     program, loss = found
-    loops = [one for one in program.around(loss) if isinstance(one, ast.For | ast.While | Function)]
+    loops = [n for n in program.around(loss) if isinstance(n, ast.For | ast.While | Function)]
     for use in reached(program, call[0].args[0]):
         name = last_name(use.node) if isinstance(use.node, ast.Call) else ""
         if _ADDS.search(name) and loops[:1] and loops[0] in program.around(use.node):
             outer = [use.node, *program.around(use.node)]
-            calls = (one for one in outer if isinstance(one, ast.Call))
-            changed = next((one for one in calls if _IN_PLACE.search(last_name(one.func))), None)
+            calls = (node for node in outer if isinstance(node, ast.Call))
+            changed = next((node for node in calls if _IN_PLACE.search(last_name(node.func))), None)
             return program.place(changed) if changed is not None else loss_place(history)
     return None
 
@@ -173,7 +173,7 @@ def preprocessing_place(history: TrainingHistory) -> SourceLine | None:
     trained, tested = inputs_of(history), _evaluated(history)
     known = {use.node for _, use in tested}, {use.node for _, use in trained}
     for uses, other in zip((trained, tested), known, strict=True):
-        own = [one for one in uses if one[1].node not in other]
+        own = [use for use in uses if use[1].node not in other]
         place = _changed(own, _is_scaled, _is_in_place, rest=False)
         if place is not None:
             return place
@@ -223,7 +223,7 @@ def _is_tensor(_: ParsedFile, use: Use) -> bool:
 
 
 def _is_drawn(_: ParsedFile, use: Use) -> bool:
-    names = [last_name(one.func) for one in ast.walk(use.node) if isinstance(one, ast.Call)]
+    names = [last_name(node.func) for node in ast.walk(use.node) if isinstance(node, ast.Call)]
     return any(_RANDOM.search(name.lower()) and "split" not in name for name in names)
 
 
@@ -232,9 +232,9 @@ def _is_chosen(program: ParsedFile, use: Use) -> bool:
     if isinstance(use.node, ast.Call):
         return last_name(use.node.func) in ("train_test_split", "random_split", "Subset")
     inside = any(
-        isinstance(one, ast.ListComp | ast.GeneratorExp)
-        or (isinstance(one, Function) and one.name == "__getitem__")
-        for one in program.around(use.node)
+        isinstance(node, ast.ListComp | ast.GeneratorExp)
+        or (isinstance(node, Function) and node.name == "__getitem__")
+        for node in program.around(use.node)
     )
     return (
         isinstance(_index(use.node), ast.Slice | ast.Name | ast.Call | ast.Compare) and not inside
@@ -270,7 +270,7 @@ def chosen_by(uses: list[Step]) -> list[Step]:
         found.append((program, use))
         index = _index(use.node)
         if isinstance(index, ast.Name | ast.Subscript | ast.Call | ast.Attribute):
-            found += [(program, one) for one in program.lineage(Use(index, (), use.calls))]
+            found += [(program, u) for u in program.lineage(Use(index, (), use.calls))]
     return found
 
 
@@ -285,7 +285,7 @@ def inputs_of(history: TrainingHistory) -> list[Step]:
 
 def targets_of(history: TrainingHistory) -> list[Step]:
     """What the loss was given to compare with, back to where it came from."""
-    records = sorted(history.losses, key=lambda one: bool(one.get("evaluating")))
+    records = sorted(history.losses, key=lambda loss: bool(loss.get("evaluating")))
     place = next(map(place_of, records), None)
     program = parsed(place.path) if place else None
     calls = program.calls(place.line) if program and place else []
@@ -305,7 +305,7 @@ def targets_of(history: TrainingHistory) -> list[Step]:
 
 def _evaluated(history: TrainingHistory) -> list[Step]:
     """What the model was given in the first evaluation, back to where it came from."""
-    place = next((one.place for one in history.evaluations if one.place), None)
+    place = next((evaluation.place for evaluation in history.evaluations if evaluation.place), None)
     program = parsed(place.path) if place else None
     for call in program.calls(place.line) if program and place else ():
         if program and is_model(program, call) and call.args:
@@ -315,9 +315,9 @@ def _evaluated(history: TrainingHistory) -> list[Step]:
 
 def _steps(history: TrainingHistory, program: ParsedFile, use: Use, number: int) -> list[Step]:
     """The lineage of a value; where it ends at a parameter, as in a trainer's method, that of the loader."""
-    found = [(program, one) for one in program.lineage(use)]
+    found = [(program, each_use) for each_use in program.lineage(use)]
     last = found[-1][1].node
-    if isinstance(last, ast.Name) and not any(isinstance(one.node, ast.Call) for _, one in found):
+    if isinstance(last, ast.Name) and not any(isinstance(u.node, ast.Call) for _, u in found):
         return found + _of_loader(history, number)
     return found
 
@@ -327,8 +327,8 @@ def _of_loader(history: TrainingHistory, number: int) -> list[Step]:
     program = parsed(place.path) if place else None
     for call in reversed(program.calls(place.line)) if program and place else ():
         if program and "Loader" in last_name(call.func):
-            return [(program, one) for one in program.lineage(Use(call, (EACH, number)))]
+            return [(program, use) for use in program.lineage(Use(call, (EACH, number)))]
         given = argument(call, "xy"[number], number)
         if program and last_name(call.func) == "fit" and given is not None:
-            return [(program, one) for one in program.lineage(Use(given))]
+            return [(program, use) for use in program.lineage(Use(given))]
     return []

@@ -83,23 +83,23 @@ def wrong_terms(program: ParsedFile, loss: ast.expr) -> list[Term]:
     and a negative example, both, if the wrong one gains. A divergence or an error that is subtracted from another one.
     """
     terms = list(_terms(program, Use(loss), 1, 0))
-    better = [one for one in terms if _is_preferred(one.name)]
-    worse = [one for one in terms if _is_other(one.name)]
+    better = [term for term in terms if _is_preferred(term.name)]
+    worse = [term for term in terms if _is_other(term.name)]
     of_generator = _RIVAL.search(last_name(loss).replace("loss", ""))
     if better and worse and not of_generator:
-        if all(one.sign > 0 for one in better) and all(one.sign < 0 for one in worse):
+        if all(term.sign > 0 for term in better) and all(term.sign < 0 for term in worse):
             return better[:1] + worse[:1]
         return []
     # One alone says nothing: a generator's loss is of what is generated.
-    alone = {id(one) for one in (*better, *worse)}
-    terms = [replace(one, grows=None) if id(one) in alone else one for one in terms]
-    added = [one for one in terms if one.grows is False and _ADDED.search(one.name)]
-    subtracted = [one for one in added if one.sign < 0]
-    rivals = of_generator or any(_RIVAL.search(one.name) for one in terms)
-    if subtracted and not rivals and len(subtracted) < sum(one.grows is False for one in terms):
+    alone = {id(term) for term in (*better, *worse)}
+    terms = [replace(term, grows=None) if id(term) in alone else term for term in terms]
+    added = [term for term in terms if term.grows is False and _ADDED.search(term.name)]
+    subtracted = [term for term in added if term.sign < 0]
+    rivals = of_generator or any(_RIVAL.search(term.name) for term in terms)
+    if subtracted and not rivals and len(subtracted) < sum(term.grows is False for term in terms):
         return subtracted
-    growing = [one for one in terms if one.grows]
-    undecided = any(one.sign < 0 and one.grows is not False for one in terms)
+    growing = [term for term in terms if term.grows]
+    undecided = any(term.sign < 0 and term.grows is not False for term in terms)
     return [] if undecided else growing
 
 
@@ -145,7 +145,7 @@ def _terms(program: ParsedFile, use: Use, sign: int, depth: int) -> Iterator[Ter
 def _is_loss_by_name(node: ast.AST, made: ast.AST, terms: list[Term]) -> bool:
     """Whether the result of a call is stored as a loss, though the call has the name of what should grow."""
     is_item = isinstance(node, ast.Subscript) and len(terms) == 1
-    named = isinstance(made, ast.Call) and [one.name for one in terms] == [last_name(made.func)]
+    named = isinstance(made, ast.Call) and [term.name for term in terms] == [last_name(made.func)]
     grows = is_item or named
     return grows and bool(_FALLS.search(last_name(node))) and not terms[0].name.startswith("log")
 
@@ -177,7 +177,7 @@ def _of_call(
     program: ParsedFile, use: Use, call: ast.Call, sign: int, depth: int
 ) -> Iterator[Term]:
     name = last_name(call.func)
-    if _VALUE.match(name) and any(_is_action(program, use, one) for one in call.args):
+    if _VALUE.match(name) and any(_is_action(program, use, argument) for argument in call.args):
         yield Term(ast.unparse(call)[:60], program.place(call), sign, True)
         return
     if name in _INCREASING:
@@ -197,18 +197,18 @@ def _of_call(
 
 def _or_named(terms: list[Term], program: ParsedFile, node: ast.AST, sign: int) -> list[Term]:
     """The terms that a value was computed from, if a direction is known of any; else the value by its name, if that has one."""
-    if any(one.grows is not None for one in terms):
+    if any(term.grows is not None for term in terms):
         return terms
     name = last_name(node)
     if re.search(r"(^|_)(kl|kld)(_|$)", name, re.I) and any(
-        one.sign != sign and one.name in ("pow", "square", "") for one in terms
+        term.sign != sign and term.name in ("pow", "square", "") for term in terms
     ):
         return [Term("", program.place(node), sign, None)]  # The negative of a divergence.
     if _NEUTRAL.search(name) and not _FALLS.search(name):
         return []
     grows = False if _FALLS.search(name) else True if _GROWS.search(name) else None
     # A function called dice may return what is missing to the overlap; what log_prob returns is settled.
-    if grows and any(one.sign != sign for one in terms) and not name.startswith("log_prob"):
+    if grows and any(term.sign != sign for term in terms) and not name.startswith("log_prob"):
         grows = None
     if grows is None and terms:
         return terms
@@ -220,7 +220,7 @@ def _alternative(program: ParsedFile, use: Use, sign: int) -> Term | None:
     node = use.node
     name = last_name(node)
     if isinstance(node, ast.Call) and not (_is_preferred(name) or _is_other(name)):
-        known = [n for one in node.args if _is_preferred(n := last_name(one)) or _is_other(n)]
+        known = [n for arg in node.args if _is_preferred(n := last_name(arg)) or _is_other(n)]
         is_method = program.defined(node) is not None or program.is_of_library(node.func)
         if len(known) != 1 or is_method or _FALLS.search(name) or name in _INCREASING:
             return None
@@ -231,7 +231,7 @@ def _alternative(program: ParsedFile, use: Use, sign: int) -> Term | None:
         r"loss|err|weight|mask|label|criteri", name, re.I
     ):
         return None
-    made = " ".join(ast.unparse(one.node) for one in [use, *list(reached(program, node))[:4]])
+    made = " ".join(ast.unparse(u.node) for u in [use, *list(reached(program, node))[:4]])
     sign = -sign if _DISTANCE.search(made) else sign
     return Term(name, program.place(node), sign, _is_preferred(name))
 
@@ -245,12 +245,12 @@ def _is_other(name: str) -> bool:
 
 
 def _mentions(node: ast.AST, words: re.Pattern[str]) -> bool:
-    return any(words.search(last_name(one)) for one in ast.walk(node))
+    return any(words.search(last_name(each_node)) for each_node in ast.walk(node))
 
 
 def _is_action(program: ParsedFile, use: Use, value: ast.expr) -> bool:
     """Whether a value was computed by an actor, and not cut off from it."""
-    for one in reached(program, value):
-        if isinstance(one.node, ast.Call) and _ACTOR.match(last_name(one.node.func)):
+    for each_use in reached(program, value):
+        if isinstance(each_use.node, ast.Call) and _ACTOR.match(last_name(each_use.node.func)):
             return True
     return False

@@ -20,7 +20,7 @@ def loss_place(history: TrainingHistory, *keywords: str, function: str = "") -> 
     """
     records = sorted(
         history.losses,
-        key=lambda one: (bool(one.get("evaluating")), one.get("function") != function),
+        key=lambda loss: (bool(loss.get("evaluating")), loss.get("function") != function),
     )
     place = place_of(records[0]) if records else None
     if place is None:
@@ -32,7 +32,7 @@ def loss_place(history: TrainingHistory, *keywords: str, function: str = "") -> 
         if program is None or made is None or len(call.args) + len(call.keywords) < 2:
             continue
         given = (argument(made, keyword) for keyword in keywords)
-        value = next((one for one in given if one is not None), None)
+        value = next((node for node in given if node is not None), None)
         return program.place(origin(program, value) if value is not None else made)
     return place
 
@@ -46,15 +46,15 @@ def own_loss_place(history: TrainingHistory) -> SourceLine | None:
     program, loss = found
     uses = [use for use in program.lineage(Use(loss)) if not isinstance(use.node, ast.Name)]
     earlier = [use for use in uses if program.place(use.node).line < place.line]
-    direct = any(isinstance(one, ast.Call) and len(one.args) > 1 for one in ast.walk(loss))
+    direct = any(isinstance(node, ast.Call) and len(node.args) > 1 for node in ast.walk(loss))
     if direct or not earlier:
         return place
     made = maker(program, earlier[0].node) if isinstance(earlier[0].node, ast.Call) else None
     owner = program.class_of(made) if made is not None else None
     forward = program.method(owner, "forward") if owner is not None else None
     inside = ast.walk(forward) if forward is not None else ()
-    returns = [one for one in inside if isinstance(one, ast.Return)]
-    return program.place(max(returns, key=lambda one: one.lineno, default=earlier[0].node))
+    returns = [node for node in inside if isinstance(node, ast.Return)]
+    return program.place(max(returns, key=lambda node: node.lineno, default=earlier[0].node))
 
 
 def penalty_place(history: TrainingHistory) -> SourceLine | None:
@@ -62,8 +62,8 @@ def penalty_place(history: TrainingHistory) -> SourceLine | None:
     place = backward_place(history)
     program = parsed(place.path) if place else None
     for call in program.all_calls if program else ():
-        names = {last_name(one) for one in ast.walk(call) if isinstance(one, ast.Call)}
-        sizes = names & {"pow", "norm", "square", "abs"} and not any("clip" in one for one in names)
+        names = {last_name(node) for node in ast.walk(call) if isinstance(node, ast.Call)}
+        sizes = names & {"pow", "norm", "square", "abs"} and not any("clip" in n for n in names)
         if program and sizes and names & {"parameters", "named_parameters"}:
             return program.place(call)
     return place
@@ -73,9 +73,9 @@ def difference_place(history: TrainingHistory, place: SourceLine | None) -> Sour
     """The line of the first difference that the loss of a backward pass was computed from."""
     found = loss_at(place)
     for use in reached(*found) if found else ():
-        for one in ast.walk(use.node):
-            if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Sub) and found:
-                return found[0].place(one)
+        for node in ast.walk(use.node):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and found:
+                return found[0].place(node)
     return None
 
 
@@ -85,9 +85,9 @@ def maker(program: ParsedFile | None, call: ast.Call) -> ast.Call | None:
         return call.func
     if program is None or not isinstance(call.func, ast.Name | ast.Attribute):
         return None
-    for one in program.lineage(Use(call.func)):
-        if isinstance(one.node, ast.Call) and last_name(one.node.func) not in CONVERSIONS:
-            return one.node
+    for use in program.lineage(Use(call.func)):
+        if isinstance(use.node, ast.Call) and last_name(use.node.func) not in CONVERSIONS:
+            return use.node
     return None
 
 
@@ -98,7 +98,7 @@ def backward_loss(history: TrainingHistory) -> tuple[ParsedFile, ast.expr] | Non
 
 def losses(history: TrainingHistory) -> Iterator[tuple[ParsedFile, ast.expr]]:
     """What the training minimizes: what each backward pass was called on, else what the step of a trainer returns."""
-    found = [one for record in history.backwards if (one := loss_at(place_of(record)))]
+    found = [pair for record in history.backwards if (pair := loss_at(place_of(record)))]
     for program in () if found else sources(history):
         found += [(program, loss) for loss in returned_loss(program)]
     yield from found
@@ -157,11 +157,11 @@ def reached(program: ParsedFile, value: ast.expr) -> Iterator[Use]:
             continue
         seen.add(use.node)
         yield use
-        for one in ast.walk(use.node):
-            if isinstance(one, ast.Call) and one is not use.node:
-                waiting.append(Use(one, (), use.calls))
-            if isinstance(one, ast.Name):
-                before = program.behind(Use(one, (), use.calls))
+        for node in ast.walk(use.node):
+            if isinstance(node, ast.Call) and node is not use.node:
+                waiting.append(Use(node, (), use.calls))
+            if isinstance(node, ast.Name):
+                before = program.behind(Use(node, (), use.calls))
                 waiting += [before] if before is not None else []
 
 

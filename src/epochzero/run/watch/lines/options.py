@@ -25,8 +25,8 @@ def with_options(watched: WatchResult, arguments: Sequence[str]) -> WatchResult:
     return replace(
         watched,
         root=_with_option(watched.root, arguments) if watched.root is not None else None,
-        symptoms=tuple(_with_option(one, arguments) for one in watched.symptoms),
-        others=tuple(_with_option(one, arguments) for one in watched.others),
+        symptoms=tuple(_with_option(symptom, arguments) for symptom in watched.symptoms),
+        others=tuple(_with_option(other, arguments) for other in watched.others),
     )
 
 
@@ -50,7 +50,7 @@ def option_given(place: SourceLine, arguments: Sequence[str]) -> str:
 
 def _names(call: ast.Call) -> list[str]:
     """Such as ``--lr`` and ``-l``; that of click may be one half of ``--clip/--no-clip``."""
-    words = [one.value for one in call.args if isinstance(one, ast.Constant)]
+    words = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
     names = (part for word in words if isinstance(word, str) for part in word.split("/"))
     return [name for name in names if name.startswith("-")]
 

@@ -115,15 +115,15 @@ class ParsedFile:
 
     def function(self, node: ast.AST) -> Function | None:
         """The function that a node lies in."""
-        return next((one for one in self.around(node) if isinstance(one, Function)), None)
+        return next((n for n in self.around(node) if isinstance(n, Function)), None)
 
     def owner(self, node: ast.AST) -> ast.ClassDef | None:
         """The class that a node lies in."""
-        return next((one for one in self.around(node) if isinstance(one, ast.ClassDef)), None)
+        return next((n for n in self.around(node) if isinstance(n, ast.ClassDef)), None)
 
     def calls(self, line: int) -> list[ast.Call]:
         """The calls that a line belongs to, the innermost last."""
-        return [one for one in self.all_calls if one.lineno <= line <= (one.end_lineno or 0)]
+        return [call for call in self.all_calls if call.lineno <= line <= (call.end_lineno or 0)]
 
     def class_at(self, line: int) -> ast.ClassDef | None:
         """The class that a line lies in."""
@@ -179,7 +179,7 @@ class ParsedFile:
     def method(owner: ast.ClassDef, name: str) -> Function | None:
         """A method of a class."""
         methods = (node for node in owner.body if isinstance(node, Function))
-        return next((one for one in methods if one.name == name), None)
+        return next((method for method in methods if method.name == name), None)
 
     def calls_of(self, function: Function) -> Iterator[ast.Call]:
         """The calls of a function of this file, in their order."""
@@ -241,9 +241,9 @@ class ParsedFile:
             [node.body, node.orelse] if isinstance(node, ast.IfExp) else ast.iter_child_nodes(node)
         )
         named = (
-            one
-            for one in parts
-            if isinstance(one, ast.expr) and any(isinstance(n, ast.Name) for n in ast.walk(one))
+            part
+            for part in parts
+            if isinstance(part, ast.expr) and any(isinstance(n, ast.Name) for n in ast.walk(part))
         )
         following = next(named, None)
         return replace(use, node=following) if following is not None else None
@@ -265,19 +265,19 @@ class ParsedFile:
         stores = self._stores.get(_key(name), [])
         if isinstance(name, ast.Attribute):
             return self._last_of_attribute(name, at, stores)
-        for one in self.around(at):
-            if isinstance(one, ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
+        for node in self.around(at):
+            if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
                 for store in stores:
-                    if store.node in one.generators and not _is_in(at, one.generators[0].iter):
+                    if store.node in node.generators and not _is_in(at, node.generators[0].iter):
                         return store
         own = self._scope(at)
-        for scope in (own, *(one for one in self.around(own) if isinstance(one, _SCOPES))):
+        for scope in (own, *(n for n in self.around(own) if isinstance(n, _SCOPES))):
             here = [
-                one
-                for one in stores
-                if self._scope(one.node) is scope and not isinstance(one.node, ast.comprehension)
+                s
+                for s in stores
+                if self._scope(s.node) is scope and not isinstance(s.node, ast.comprehension)
             ]
-            earlier = [one for one in here if scope is not own or self._is_before(one, at)]
+            earlier = [s for s in here if scope is not own or self._is_before(s, at)]
             if earlier:
                 return earlier[-1]
             if name.id in _parameters(scope):
@@ -291,15 +291,15 @@ class ParsedFile:
     ) -> _Store | None:
         is_own = isinstance(name.value, ast.Name) and name.value.id == "self"
         if is_own:
-            stores = [one for one in stores if self.owner(one.node) is self.owner(at)]
+            stores = [store for store in stores if self.owner(store.node) is self.owner(at)]
         elif name.attr in _PASSING:
             return None
         own = self._scope(at)
-        here = [one for one in stores if self._scope(one.node) is own]
-        earlier = [one for one in here if self._is_before(one, at)]
+        here = [store for store in stores if self._scope(store.node) is own]
+        earlier = [store for store in here if self._is_before(store, at)]
         if earlier:
             return earlier[-1]
-        others = [one for one in stores if one not in here]
+        others = [store for store in stores if store not in here]
         return others[-1] if others else None
 
     def _is_before(self, store: _Store, at: ast.AST) -> bool:
@@ -311,7 +311,7 @@ class ParsedFile:
         return not _is_in(at, store.node)
 
     def _scope(self, node: ast.AST) -> ast.AST:
-        return next((one for one in self.around(node) if isinstance(one, _SCOPES)), self.tree)
+        return next((n for n in self.around(node) if isinstance(n, _SCOPES)), self.tree)
 
     @cached_property
     def _stores(self) -> dict[str, list[_Store]]:
@@ -323,7 +323,7 @@ class ParsedFile:
                 key = f".{last_name(target)}" if of_class else _key(target)
                 found.setdefault(key, []).append(store)
         for stores in found.values():
-            stores.sort(key=lambda one: _position(one.target))
+            stores.sort(key=lambda each_store: _position(each_store.target))
         return found
 
     def _given(self, owner: ast.ClassDef, name: ast.expr) -> ast.expr | None:
@@ -334,11 +334,11 @@ class ParsedFile:
         )
 
     def _of_parameter(self, name: ast.Name, use: Use) -> Use | None:
-        functions = (one for one in self.around(use.node) if isinstance(one, Function))
-        function = next((one for one in functions if name.id in _parameters(one)), None)
+        functions = (node for node in self.around(use.node) if isinstance(node, Function))
+        function = next((node for node in functions if name.id in _parameters(node)), None)
         if function is None:
             return None
-        names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+        names = [posonlyarg.arg for posonlyarg in (*function.args.posonlyargs, *function.args.args)]
         position = names.index(name.id) if name.id in names else None
         if position is not None and self._is_method(function):
             position -= 1
@@ -377,7 +377,7 @@ class ParsedFile:
     def _of_call(self, call: ast.Call, use: Use) -> Use | None:
         name = last_name(call.func)
         first, rest = (use.path[0], use.path[1:]) if use.path else (None, ())
-        given = [one for one in call.args if not isinstance(one, ast.Starred)]
+        given = [node for node in call.args if not isinstance(node, ast.Starred)]
         if name == "enumerate" and len(rest) and first == EACH:
             return Use(given[0], (EACH, *rest[1:]), use.calls) if rest[0] == 1 and given else None
         if name == "zip" and first == EACH and rest and isinstance(rest[0], int):
@@ -481,8 +481,8 @@ def _targets(
     elif isinstance(target, ast.Subscript):
         yield from _targets(node, target.value, None, ())
     elif isinstance(target, ast.Tuple | ast.List):
-        for number, one in enumerate(target.elts):
-            yield from _targets(node, one, value, (*path, number))
+        for number, each_node in enumerate(target.elts):
+            yield from _targets(node, each_node, value, (*path, number))
 
 
 def _key(name: ast.AST) -> str:
@@ -494,20 +494,20 @@ def _position(node: ast.AST) -> tuple[int, int]:
 
 
 def _is_in(node: ast.AST, whole: ast.AST) -> bool:
-    return any(one is node for one in ast.walk(whole))
+    return any(each_node is node for each_node in ast.walk(whole))
 
 
 def _parameters(scope: ast.AST) -> set[str]:
     if not isinstance(scope, Function | ast.Lambda):
         return set()
     found = scope.args
-    return {one.arg for one in (*found.posonlyargs, *found.args, *found.kwonlyargs)}
+    return {posonlyarg.arg for posonlyarg in (*found.posonlyargs, *found.args, *found.kwonlyargs)}
 
 
 def _default(function: Function, name: str) -> ast.expr | None:
     found = function.args
-    positional = [one.arg for one in (*found.posonlyargs, *found.args)]
+    positional = [posonlyarg.arg for posonlyarg in (*found.posonlyargs, *found.args)]
     with_default = positional[len(positional) - len(found.defaults) :]
     pairs = [*zip(with_default, found.defaults, strict=True)]
-    pairs += [(one.arg, d) for one, d in zip(found.kwonlyargs, found.kw_defaults, strict=True) if d]
+    pairs += [(n.arg, d) for n, d in zip(found.kwonlyargs, found.kw_defaults, strict=True) if d]
     return dict(pairs).get(name)

@@ -31,11 +31,11 @@ def epochs_place(history: TrainingHistory) -> SourceLine | None:
         return place
     program, node = found
     enclosing = loops(program, node)
-    named = [one for one in enclosing if "epoch" in ast.unparse(one.target).lower()]
-    counted = [one for one in named or enclosing[::-1] if _limit(one) is not None]
+    named = [n for n in enclosing if "epoch" in ast.unparse(n.target).lower()]
+    counted = [each_node for each_node in named or enclosing[::-1] if _limit(each_node) is not None]
     if counted:
         return program.place(origin(program, _limit(counted[0]) or counted[0].iter))
-    for around in reversed([one for one in program.around(node) if isinstance(one, ast.While)]):
+    for around in reversed([n for n in program.around(node) if isinstance(n, ast.While)]):
         if isinstance(around.test, ast.Compare):
             return program.place(origin(program, around.test.comparators[0]))
     for keyword in _PLANNED:
@@ -64,7 +64,7 @@ def batch_size_place(history: TrainingHistory) -> SourceLine | None:
         return None
     program, node = found
     for loop in loops(program, node)[:1]:
-        for call in (one for one in ast.walk(loop.iter) if isinstance(one, ast.Call)):
+        for call in (n for n in ast.walk(loop.iter) if isinstance(n, ast.Call)):
             name, given = last_name(call.func), call.args
             if name in ("range", "trange", "arange") and len(given) == 3:
                 return program.place(origin(program, given[2]))
@@ -89,11 +89,11 @@ def evaluation_place(place: SourceLine | None) -> SourceLine | None:
     if found is None:
         return place
     program, node = found
-    for one in program.around(node):
-        if isinstance(one, ast.With) and any(
-            last_name(item.context_expr) in _NO_GRADIENT for item in one.items
+    for each_node in program.around(node):
+        if isinstance(each_node, ast.With) and any(
+            last_name(item.context_expr) in _NO_GRADIENT for item in each_node.items
         ):
-            return program.place(one)
+            return program.place(each_node)
     return place
 
 
@@ -111,11 +111,11 @@ def loops(program: ParsedFile, node: ast.AST) -> list[ast.For]:
     while node not in seen:
         seen.add(node)
         function = program.function(node)
-        for one in program.around(node):
-            if one is function:
+        for each_node in program.around(node):
+            if each_node is function:
                 break
-            if isinstance(one, ast.For):
-                found.append(one)
+            if isinstance(each_node, ast.For):
+                found.append(each_node)
         if function is None:
             break
         node = next(program.calls_of(function), node)
@@ -124,7 +124,7 @@ def loops(program: ParsedFile, node: ast.AST) -> list[ast.For]:
 
 def _limit(loop: ast.For) -> ast.expr | None:
     """What a loop counts to."""
-    for call in (one for one in ast.walk(loop.iter) if isinstance(one, ast.Call)):
+    for call in (node for node in ast.walk(loop.iter) if isinstance(node, ast.Call)):
         if last_name(call.func) in ("range", "trange") and call.args:
             return call.args[0] if len(call.args) == 1 else call.args[1]
     return None
