@@ -55,16 +55,16 @@ def told_once(
         if not (is_decidable(finding) and (finding.place.path, finding.place.line) in lines)
     ]
     found = _without_general(_by_place(left), general)
-    for one in _by_place(met):
-        at = next((at for at, known in enumerate(found) if _is_met(known, one)), None)
+    for each_finding in _by_place(met):
+        at = next((at for at, known in enumerate(found) if _is_met(known, each_finding)), None)
         if at is None:
             # A general rule only knows that the line raises; the dry run knows what.
-            like = [n for n in found if n.rule in general and _near(n.place, one.place)]
+            like = [n for n in found if n.rule in general and _near(n.place, each_finding.place)]
             found = [n for n in found if n not in like]
-            found.append(_as_bad_as(one, like[0]) if like else one)
+            found.append(_as_bad_as(each_finding, like[0]) if like else each_finding)
         else:
             message = f"{found[at].message.removesuffix('.')}. {SEEN_TOO}"
-            found[at] = _as_bad_as(replace(found[at], message=message), one)
+            found[at] = _as_bad_as(replace(found[at], message=message), each_finding)
     return found
 
 
@@ -82,7 +82,7 @@ def _without_general(findings: Iterable[Finding], general: Collection[str]) -> l
     """Without what a rule that knows more tells, too."""
     found: list[Finding] = []
     special: dict[tuple[str, str], int] = {}
-    for finding in sorted(findings, key=lambda one: one.rule in general):
+    for finding in sorted(findings, key=lambda each_finding: each_finding.rule in general):
         end = (finding.place.path, finding.consequence)
         if finding.rule not in general:
             special.setdefault(end, len(found))
@@ -124,13 +124,13 @@ def grouped(findings: Iterable[Finding]) -> list[Finding]:
         groups.setdefault(_cause(finding), []).append(finding)
     found: list[Finding] = []
     for cause, group in groups.items():
-        names = [match[1] for one in group if (match := _NO_MODULE.fullmatch(one.consequence))]
+        names = [match[1] for f in group if (match := _NO_MODULE.fullmatch(f.consequence))]
         if cause[0] == "modules" and len(names) < LEAST_MODULES:
             found += group
         else:
             found.append(_one_of(cause, group, names))
-    order = {one.place: number for number, one in enumerate(found)}
-    return sorted(found, key=lambda one: (one.severity != "error", order[one.place]))
+    order = {each_finding.place: number for number, each_finding in enumerate(found)}
+    return sorted(found, key=lambda f: (f.severity != "error", order[f.place]))
 
 
 def _cause(finding: Finding) -> tuple[str, ...]:

@@ -120,13 +120,13 @@ def unknown_if_generated(
             for problem in world_of(program, target).problems:
                 if beneath(problem.path, path) or beneath(path, problem.path):
                     absent[problem.rule, problem.access.call.at.place] = each
-    for one in found:
-        made = absent.get((one.rule, one.place)) if isinstance(one, Finding) else None
+    for value in found:
+        made = absent.get((value.rule, value.place)) if isinstance(value, Finding) else None
         if made is not None:
             reason = f"they are not on this machine; the dry run made them after {made.profile}"
-            yield Unknown(f"whether {made.path} exists", reason, one.place)
+            yield Unknown(f"whether {made.path} exists", reason, value.place)
         else:
-            yield one
+            yield value
 
 
 def _reading(path: Path, programs: Sequence[Program], target: Target) -> SourceLocation | None:

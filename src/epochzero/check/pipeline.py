@@ -78,7 +78,7 @@ def run_check(request: CheckRequest) -> CheckResult:
         jobs=tuple(_command(job) for job in read.jobs),
         target=target.name if target else "this machine",
         findings=tuple(grouped(sorted(kept, key=_order))),
-        unknowns=tuple(sorted(set(unknowns), key=lambda one: (one.place, one.what, one.reason))),
+        unknowns=tuple(sorted(set(unknowns), key=lambda u: (u.place, u.what, u.reason))),
         suppressed=tuple(suppressed),
         files=len({module.file for program in programs for module in program.modules.values()}),
         rules=(*other, *(rule.id for rule in rules)),

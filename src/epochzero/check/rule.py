@@ -211,7 +211,7 @@ def at_keyword(program: Program, at: Situation, keyword: str) -> Situation:
     module = program.by_path.get(at.place.path)
     for call in code_of(module).of(ast.Call) if module is not None else ():
         if (call.lineno, call.col_offset + 1) == (at.place.line, at.place.column):
-            for one in call.keywords:
-                if one.arg == keyword and module is not None:
-                    return replace(at, place=module.place(one))
+            for node in call.keywords:
+                if node.arg == keyword and module is not None:
+                    return replace(at, place=module.place(node))
     return at

@@ -134,7 +134,7 @@ def apply(
         else:
             kept.append(finding)
     asked = set(asked)
-    about = (one for one in _about(comments, used, asked) if one.rule in asked)
+    about = (f for f in _about(comments, used, asked) if f.rule in asked)
     for finding in about:
         if reason := settings.reason_to_leave(finding.rule, finding.place.path):
             suppressed.append((finding, reason))

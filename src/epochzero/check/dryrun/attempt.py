@@ -72,7 +72,7 @@ class DryRunAttempt:
 
     def of(self, kind: type[_Kind]) -> list[_Kind]:
         """The records of a type."""
-        return [one for one in self.records if isinstance(one, kind)]
+        return [record for record in self.records if isinstance(record, kind)]
 
     @property
     def resumed(self) -> Resumed | None:
@@ -103,7 +103,7 @@ class DryRunAttempt:
     @property
     def in_order(self) -> bool:
         """Whether the script itself reported its end, if only because of the time limit."""
-        last = next((one for one in reversed(self.records) if isinstance(one, _ENDS)), None)
+        last = next((r for r in reversed(self.records) if isinstance(r, _ENDS)), None)
         return isinstance(last, Finished)
 
     @property
@@ -161,7 +161,7 @@ def attempt(
         "batch": plan.batch,
         "resume": plan.resume,
         "claims": list(plan.claims),
-        "made": [*(("", str(job.base / one.text)) for one in job.launch_script.makes), *plan.made],
+        "made": [*(("", str(job.base / s.text)) for s in job.launch_script.makes), *plan.made],
     }
     ended = run_contained(
         [_python(job, given), str(CHILD), str(SPEC_DESCRIPTOR), str(RECORDS_DESCRIPTOR)],

@@ -30,10 +30,10 @@ def effects_of(
         plans: their plans; files that a plan places are not effects of the job.
     """
     told = list(records)
-    made = [one for plan in plans for one in plan.made if one.source]
-    saved = {Path(one.path): one.bytes for one in told if isinstance(one, Saved)}
+    made = [p for plan in plans for p in plan.made if p.source]
+    saved = {Path(value.path): value.bytes for value in told if isinstance(value, Saved)}
     written = max(
-        ([_in_full(c, saved) for c in one.changes if _is_own(c, made)] for one in ended),
+        ([_in_full(c, saved) for c in process.changes if _is_own(c, made)] for process in ended),
         key=lambda changes: (sum(change.size for change in changes), len(changes)),
     )
     return Effects(
@@ -42,20 +42,20 @@ def effects_of(
         written=tuple(_by_folder(written, job)),
         deleted=_named(
             _shown(change.path, job.base)
-            for one in ended
-            for change in one.changes
+            for process in ended
+            for change in process.changes
             if change.how == "deleted"
         ),
-        addresses=_named(one.address for one in told if isinstance(one, Network)),
-        programs=_named(one.program for one in told if isinstance(one, Spawned)),
+        addresses=_named(value.address for value in told if isinstance(value, Network)),
+        programs=_named(value.program for value in told if isinstance(value, Spawned)),
     )
 
 
 def _is_own(change: FileChange, made: Iterable[ProvidedFiles]) -> bool:
     """Whether the job wrote it; a file that was placed for it still has its original size."""
-    for one in made:
-        if change.path.is_relative_to(one.path):
-            source = Path(one.source, os.path.relpath(change.path, one.path))
+    for provided_files in made:
+        if change.path.is_relative_to(provided_files.path):
+            source = Path(provided_files.source, os.path.relpath(change.path, provided_files.path))
             if source.is_file() and source.stat().st_size == change.size:
                 return False
     return change.how != "deleted"

@@ -122,7 +122,7 @@ def code_deleted(ended: Ended, job: Job) -> Finding | None:
     """A job that deletes its own script, or the directory of the script."""
     script = job.script
     gone = [change.path for change in ended.changes if change.how == "deleted"]
-    path = next((one for one in gone if script and script.is_relative_to(one)), None)
+    path = next((p for p in gone if script and script.is_relative_to(p)), None)
     if path is None:
         return None
     return Finding(
@@ -176,11 +176,11 @@ def _own(frames: Sequence[Frame], job: Job) -> list[Frame]:
 def _via(failed: DryRunFailure, job: Job, place: SourceLocation) -> tuple[SourceLocation, ...]:
     """The calls that lead to the failure, and where the failed layer was created."""
     frames = failed.raised.frames if failed.raised else ()
-    places = [place_of(one.path, one.line, job, one.code) for one in _own(frames, job)]
+    places = [place_of(frame.path, frame.line, job, frame.code) for frame in _own(frames, job)]
     layer = _layer(failed)
     if layer.path:
         places.append(place_of(layer.path, layer.line, job, layer.code))
-    return tuple(dict.fromkeys(one for one in places if one != place))
+    return tuple(dict.fromkeys(location for location in places if location != place))
 
 
 # -- What --------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ def _layer(failed: DryRunFailure) -> _Layer:
     if not kind:
         return _Layer()
     whole = f"{kind}({layer.get('config') or ''})" if "config" in layer else kind
-    given = " and ".join(_shape(one) for one in layer.get("shapes") or () if isinstance(one, list))
+    given = " and ".join(_shape(v) for v in layer.get("shapes") or () if isinstance(v, list))
     text = f"Layer {name}, {whole}" if name else whole
     text += f", got {given}" if given else ""
     text += f"; it expects {layer['expected']}" if layer.get("expected") else ""

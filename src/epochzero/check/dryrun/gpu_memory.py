@@ -72,14 +72,14 @@ def variables_of(job: Job, target: Target, environment: Mapping[str, str]) -> Ma
 def trace_of_run(run: DryRunAttempt, job: Job) -> Trace | str:
     """The allocations of the job on its GPU, or why they are unknown."""
     try:
-        trace = trace_of(line for one in run.of(Allocated) for line in one.lines)
+        trace = trace_of(line for allocated in run.of(Allocated) for line in allocated.lines)
     except InputError as error:
         return str(error)
     if run.ending != "finished" and not _is_whole(trace):
         return "it did not complete a second step on the simulated GPU, which uses the most memory"
     if not trace.events:
         return "it allocates nothing on a GPU"
-    sites = (replace(one, path=place_of(one.path, 0, job).path) for one in trace.sites)
+    sites = (replace(site, path=place_of(site.path, 0, job).path) for site in trace.sites)
     trace = replace(trace, sites=tuple(sites))
     trace = extrapolated(trace)
     if trace.compiled:

@@ -41,7 +41,7 @@ def not_pretended(
     """What is unknown about a program that uses the target's GPUs without torch."""
     if not target.gpus or _uses_torch(program, target, environment):
         return ()
-    name = next((_OTHERS[one] for one in _OTHERS if one in _imported(program)), "")
+    name = next((_OTHERS[other] for other in _OTHERS if other in _imported(program)), "")
     reason = f"GPUs cannot be simulated for {name}; the job runs on the CPU, with real values"
     return (
         (Unknown("GPU memory, and errors that occur only on a GPU", reason, program.job.at),)

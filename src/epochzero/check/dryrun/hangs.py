@@ -24,9 +24,9 @@ def hang(hung: Hung, job: Job, severity: Severity, doubt: str = "") -> Finding:
     """
     odd = _odd(hung.ranks)
     place = _place(odd.rank, job)
-    others = [one for one in hung.ranks if one is not odd.rank]
+    others = [rank for rank in hung.ranks if rank is not odd.rank]
     sentences = [f"{_named(odd.rank, place)} waits here for other ranks."]
-    sentences += [_told(one, job) for one in others]
+    sentences += [_told(other, job) for other in others]
     if odd.loop is not None:
         line = place_of(odd.loop.path, odd.loop.line, job)
         sentences.append(
@@ -56,18 +56,21 @@ class _Odd:
 
 
 def _odd(ranks: Sequence[RankPosition]) -> _Odd:
-    waiting = [one for one in ranks if one.frames]
+    waiting = [rank for rank in ranks if rank.frames]
     if not waiting:
         return _Odd(ranks[0])
-    for one in waiting:
-        for loop in one.loops:
+    for rank_position in waiting:
+        for loop in rank_position.loops:
             if any((loop.path, loop.line) not in _loops(other) for other in ranks):
-                return _Odd(one, loop)
-    for one in waiting:
-        if any(_line(one) not in other.visited and _line(one) != _line(other) for other in ranks):
-            return _Odd(one)
-    lines = [_line(one) for one in waiting]
-    return _Odd(min(waiting, key=lambda one: lines.count(_line(one))))
+                return _Odd(rank_position, loop)
+    for rank_position in waiting:
+        if any(
+            _line(rank_position) not in other.visited and _line(rank_position) != _line(other)
+            for other in ranks
+        ):
+            return _Odd(rank_position)
+    lines = [_line(each_rank_position) for each_rank_position in waiting]
+    return _Odd(min(waiting, key=lambda each_rank_position: lines.count(_line(each_rank_position))))
 
 
 def _loops(rank: RankPosition) -> set[tuple[str, int]]:
@@ -102,6 +105,6 @@ def _via(
     odd: RankPosition, others: Sequence[RankPosition], job: Job, place: SourceLocation
 ) -> tuple[SourceLocation, ...]:
     """The calls that lead to the line, and the lines where the other ranks wait."""
-    frames = [place_of(one.path, one.line, job, one.code) for one in odd.frames]
-    waiting = [_place(one, job) for one in others if one.frames]
-    return tuple(dict.fromkeys(one for one in (*frames, *waiting) if one != place))
+    frames = [place_of(frame.path, frame.line, job, frame.code) for frame in odd.frames]
+    waiting = [_place(other, job) for other in others if other.frames]
+    return tuple(dict.fromkeys(frame for frame in (*frames, *waiting) if frame != place))

@@ -70,7 +70,7 @@ def _told(parsed: Parsed, option: OptionSpec) -> Option | None:
     """The option with its value; None if that is not a positive integer."""
     names = set(map(_plain, _names(option)))
     values = (value for name, value in parsed.values.items() if _plain(name) in names)
-    value = next((one.value for one in values if isinstance(one, Constant)), None)
+    value = next((v.value for v in values if isinstance(v, Constant)), None)
     if not isinstance(value, int) or value < 1:
         return None
     longest = max(option.flags, key=len)

@@ -47,7 +47,7 @@ class Outcome:
 def agreed(outcomes: Sequence[Outcome]) -> list[Answer]:
     """The results of a run with real values, and of one on simulated GPUs, if there was one."""
     if len(outcomes) == 1:
-        return [one.answer for one in outcomes if one.answer]
+        return [outcome.answer for outcome in outcomes if outcome.answer]
     real, fake = outcomes
     one, other = fake.answer, real.answer
     if isinstance(one, Finding) and isinstance(other, Finding) and _same(one, other):

@@ -289,13 +289,13 @@ def _fitting(kind: type[Any], said: Mapping[str, Any]) -> dict[str, Any]:
         value = said.get(part.name)
         if part.name in _NESTED and isinstance(value, list):
             inner = _NESTED[part.name]
-            items = [one for one in value[:MOST_NESTED] if isinstance(one, dict)]
-            found[part.name] = tuple(inner(**_fitting(inner, one)) for one in items)
+            items = [v for v in value[:MOST_NESTED] if isinstance(v, dict)]
+            found[part.name] = tuple(inner(**_fitting(inner, item)) for item in items)
         elif part.name == "lines":
             found["lines"] = tuple(value) if isinstance(value, list) else ()
         elif part.name == "visited" and isinstance(value, list):
             found["visited"] = frozenset(
-                f"{one[0]}:{one[1]}" for one in value if isinstance(one, list) and len(one) == 2
+                f"{v[0]}:{v[1]}" for v in value if isinstance(v, list) and len(v) == 2
             )
         elif part.name == "layer":
             found["layer"] = value if isinstance(value, dict) else None

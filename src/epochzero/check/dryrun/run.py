@@ -89,7 +89,7 @@ class _Tried:
     @property
     def seconds(self) -> float:
         """Duration."""
-        return sum(one.seconds for one in self.ended)
+        return sum(process.seconds for process in self.ended)
 
 
 def dry_run(
@@ -134,7 +134,7 @@ def dry_run(
             gpus,
             devices,
             made=(*made, *(handed.so_far(mode) if handed else ())),
-            claims=[(str(job.base / one.path), one.line) for one in claims],
+            claims=[(str(job.base / claim.path), claim.line) for claim in claims],
         )
         for mode in modes
     ]
@@ -145,10 +145,10 @@ def dry_run(
         # A job that uses no GPU leaves the same files for those that do.
         handed.take("real", tried[0].last.ended.changes)
         handed.take("fake", tried[-1].last.ended.changes)
-    outcomes = [_outcome(one, job, target, first) for one in tried]
-    last = [one.last for one in tried]
+    outcomes = [_outcome(each_attempt, job, target, first) for each_attempt in tried]
+    last = [each_attempt.last for each_attempt in tried]
     memory, *told = memory_of(last, job, target, environment, history)
-    deleted = [found for one in last if (found := code_deleted(one.ended, job))]
+    deleted = [found for each_attempt in last if (found := code_deleted(each_attempt.ended, job))]
     answers = [*agreed(outcomes), *_not_a_number(tried, job), *deleted[:1], *told]
     largest = None
     if fit is not None and memory is not None:
@@ -158,18 +158,18 @@ def dry_run(
         by_layout = layout_of(last, job, layout, gpus[0], target, environment, history)
     if isinstance(by_layout, Unknown):
         answers.append(by_layout)
-    records = [record for one in tried for record in one.records]
+    records = [record for each_attempt in tried for record in each_attempt.records]
     return DryRun(
         job=job.command,
-        modes=tuple(one.last.plan.mode for one in tried if not one.last.unfit),
+        modes=tuple(a.last.plan.mode for a in tried if not a.last.unfit),
         gpus=tuple(gpu.model for gpu in gpus),
         ended=_ending(tried, answers),
         parts=tuple(_parts(records, job)),
-        findings=tuple(one for one in answers if isinstance(one, Finding)),
-        unknowns=tuple(one for one in answers if isinstance(one, Unknown)),
+        findings=tuple(answer for answer in answers if isinstance(answer, Finding)),
+        unknowns=tuple(answer for answer in answers if isinstance(answer, Unknown)),
         assumptions=(*_pretended(gpus, target, job), *_assumptions(records, job)),
-        effects=effects_of([end for one in tried for end in one.ended], records, job, plans),
-        seconds=max(one.seconds for one in tried),
+        effects=effects_of([end for a in tried for end in a.ended], records, job, plans),
+        seconds=max(each_attempt.seconds for each_attempt in tried),
         memory=memory,
         smallest_gpu=smallest_of(last, job, gpus[0], history) if memory else None,
         passed=_passed(tried[0], job, claims),
@@ -224,7 +224,7 @@ def _may_be_too_much(plan: DryRunPlan) -> bool:
 def _is_certain(run: DryRunAttempt) -> bool:
     """Whether its failure, if there is one, cannot result from shortened loops."""
     if run.hung:
-        return not any(one.work for one in run.of(Shortened))
+        return not any(shortened_loop.work for shortened_loop in run.of(Shortened))
     return run.raised is None or run.raised.certain
 
 
@@ -240,7 +240,7 @@ def _may_repeat(run: DryRunAttempt) -> bool:
 
 def _has_saved_everywhere(run: DryRunAttempt) -> bool:
     """Whether each line that saves has run, so that no skipped iteration would write another file."""
-    lines = {(one.path, one.line) for one in run.of(Reached) if one.how == "save"}
+    lines = {(r.path, r.line) for r in run.of(Reached) if r.how == "save"}
     return all(
         any(path == site.path and site.line <= line <= site.end for path, line in lines)
         for site in run.of(Site)
@@ -268,7 +268,7 @@ def _grow_alike(first: Raised, second: Raised) -> bool:
         return False
     growths = set()
     for name in first.operands.keys() | second.operands.keys():
-        sizes = [_LENGTH.fullmatch(one.operands.get(name, "")) for one in (first, second)]
+        sizes = [_LENGTH.fullmatch(error.operands.get(name, "")) for error in (first, second)]
         if sizes[0] and sizes[1]:
             growths.add(int(sizes[1][1]) - int(sizes[0][1]))
         elif first.operands.get(name) != second.operands.get(name):
@@ -281,7 +281,7 @@ _LENGTH = re.compile(r"length (\d{1,18})")
 
 
 def _waiting(run: DryRunAttempt) -> list[tuple[int, tuple[Frame, ...]]]:
-    return [(one.rank, one.frames) for one in run.hung.ranks] if run.hung else []
+    return [(rank.rank, rank.frames) for rank in run.hung.ranks] if run.hung else []
 
 
 def _next(once: DryRunAttempt, certain: bool) -> DryRunPlan | None:
@@ -292,7 +292,7 @@ def _next(once: DryRunAttempt, certain: bool) -> DryRunPlan | None:
     """
     if not certain:
         return replace(once.plan, whole=True, resume=once.resumed is not None)
-    stepped = any(one.how == "optimizer step" for one in once.of(Reached))
+    stepped = any(reached_line.how == "optimizer step" for reached_line in once.of(Reached))
     too_much = once.ending == "time" or once.ended.limit == "memory"
     if too_much and not stepped and _may_be_too_much(once.plan):
         return replace(once.plan, batch=SMALL_BATCH, resume=False)
@@ -303,7 +303,7 @@ def _both(first: DryRunAttempt, again: DryRunAttempt) -> tuple[Record, ...]:
     """The records of two runs; the second alone decides how the job ended."""
     shortened = (Shortened,) if again.plan.whole else ()
     told_again = (Allocated, Raised, Hung, Finished, Resumed, *shortened)
-    kept = [one for one in first.records if not isinstance(one, told_again)]
+    kept = [record for record in first.records if not isinstance(record, told_again)]
     return (*kept, *again.records)
 
 
@@ -336,30 +336,28 @@ _BY_ITSELF = "the process exited before its script ended, with exit status 0, as
 
 def _ending(tried: Sequence[_Tried], answers: Iterable[Finding | Unknown]) -> Ending:
     """How the job ended, as one word: ``failed`` for a reported failure, otherwise that of the longest run."""
-    found = [one for one in answers if isinstance(one, Finding)]
-    if any(one.rule in FAILURES or one.severity == "error" for one in found):
+    found = [answer for answer in answers if isinstance(answer, Finding)]
+    if any(finding.rule in FAILURES or finding.severity == "error" for finding in found):
         return "failed"
     farthest: tuple[Ending, ...] = ("finished", "time", "killed")
-    endings = [one.last.ending for one in tried if not one.last.unfit]
+    endings = [each_attempt.last.ending for each_attempt in tried if not each_attempt.last.unfit]
     # A failure that is caused by something that only the platform has is not a failure of the job.
     return next((word for word in farthest if word in endings), "stopped")
 
 
 def _not_a_number(tried: Sequence[_Tried], job: Job) -> Iterator[Finding]:
-    told = {
-        (one.path, one.line): one for way in tried for one in way.records if isinstance(one, NaN)
-    }
-    yield from (nan_loss(one, job) for one in told.values())
+    told = {(r.path, r.line): r for way in tried for r in way.records if isinstance(r, NaN)}
+    yield from (nan_loss(number, job) for number in told.values())
 
 
 def _parts(records: Sequence[Record], job: Job) -> Iterable[Part]:
-    reached = [one for one in records if isinstance(one, Reached)]
-    sites = {one for one in records if isinstance(one, Site)}
+    reached = [record for record in records if isinstance(record, Reached)]
+    sites = {record for record in records if isinstance(record, Site)}
     for name in PARTS:
-        if first := next((one for one in reached if one.how == name), None):
+        if first := next((r for r in reached if r.how == name), None):
             yield Part(name, first.phase, place_of(first.path, first.line, job), reached=True)
-        lines = {(one.path, one.line) for one in reached if one.how == name}
-        for site in sorted(sites, key=lambda one: (one.path, one.line)):
+        lines = {(r.path, r.line) for r in reached if r.how == name}
+        for site in sorted(sites, key=lambda each_site: (each_site.path, each_site.line)):
             spans = range(site.line, site.end + 1)
             if site.part == name and not any(p == site.path and n in spans for p, n in lines):
                 place = place_of(site.path, site.line, job)
@@ -369,10 +367,10 @@ def _parts(records: Sequence[Record], job: Job) -> Iterable[Part]:
 def _passed(real: _Tried, job: Job, claims: Sequence[SourceLocation]) -> tuple[SourceLocation, ...]:
     """The claimed lines that ran with real values and did not raise later."""
     raised = real.last.raised
-    failed = {(one.path, one.line) for one in raised.frames} if raised else set()
-    ran = {(one.path, one.line) for one in real.records if isinstance(one, Passed)} - failed
+    failed = {(frame.path, frame.line) for frame in raised.frames} if raised else set()
+    ran = {(r.path, r.line) for r in real.records if isinstance(r, Passed)} - failed
     places = {(at.path, at.line) for path, line in ran for at in (place_of(path, line, job),)}
-    return tuple(one for one in claims if (one.path, one.line) in places)
+    return tuple(claim for claim in claims if (claim.path, claim.line) in places)
 
 
 def _pretended(gpus: Sequence[GPU], target: Target, job: Job) -> Iterator[Assumption]:
@@ -384,12 +382,12 @@ def _pretended(gpus: Sequence[GPU], target: Target, job: Job) -> Iterator[Assump
 
 def _assumptions(records: Sequence[Record], job: Job) -> Iterable[Assumption]:
     told: dict[tuple[str, str, int], int] = {}
-    for one in records:
-        if isinstance(one, Assumed):
-            key = (one.what, one.path, one.line)
-            told[key] = max(told.get(key, 0), one.count)
-        elif isinstance(one, Shortened):
-            total = f" of {one.total}" if one.total else ""
-            told[f"the loop runs only a few{total} iterations", one.path, one.line] = 1
+    for record in records:
+        if isinstance(record, Assumed):
+            key = (record.what, record.path, record.line)
+            told[key] = max(told.get(key, 0), record.count)
+        elif isinstance(record, Shortened):
+            total = f" of {record.total}" if record.total else ""
+            told[f"the loop runs only a few{total} iterations", record.path, record.line] = 1
     for (what, path, line), count in told.items():
         yield Assumption(what, place_of(path, line, job), count)

@@ -79,7 +79,7 @@ def over_made_data(run: Run, data: Sequence[DataSet], folder: Path, seconds: flo
         regular,
         findings=(*regular.findings, *_in_corner_cases(runs, regular)),
         unknowns=(*regular.unknowns, *_not_tried(runs)),
-        seconds=regular.seconds + sum(one.seconds for one in runs.values() if one),
+        seconds=regular.seconds + sum(dry_run.seconds for dry_run in runs.values() if dry_run),
     )
 
 
@@ -111,7 +111,7 @@ def _told_as_made(run: DryRun, absent: Sequence[DataSet]) -> DryRun:
     ]
     return replace(
         run,
-        findings=tuple(one if one.category in _OF_CODE else _softened(one) for one in run.findings),
+        findings=tuple(f if f.category in _OF_CODE else _softened(f) for f in run.findings),
         assumptions=(*assumed, *run.assumptions),
     )
 
@@ -123,7 +123,7 @@ def _softened(finding: Finding) -> Finding:
 
 def _in_corner_cases(runs: Mapping[_Trial, DryRun | None], regular: DryRun) -> Iterator[Finding]:
     """Failures that do not occur with regular data: one warning per cause, which lists all its cases."""
-    known = {(one.rule, one.place) for one in regular.findings}
+    known = {(each_finding.rule, each_finding.place) for each_finding in regular.findings}
     found: dict[object, tuple[Finding, list[_Trial]]] = {}
     for trial, run in runs.items():
         for one in run.findings if run else ():

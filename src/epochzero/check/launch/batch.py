@@ -107,7 +107,7 @@ def _refused(launcher: Launcher, line: str) -> Iterator[tuple[str, bool]]:
 def _unknown(launcher: Launcher, name: str) -> Iterator[tuple[str, bool]]:
     """Report an unknown option that is similar to a known one; plug-ins may add others."""
     known = [*launcher.flags, *(option for option in launcher.options if option.startswith("--"))]
-    begun = [one for one in known if one.startswith(name)]
+    begun = [text for text in known if text.startswith(name)]
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
     if name.startswith("--") and name not in known and len(begun) != 1 and near:
         yield f"{name} is not an option; did you mean {near[0]}?", True

@@ -36,7 +36,7 @@ class Container:
 def option(job: Job, name: str) -> CommandSource | None:
     """The value of a docker option; None if it is not given."""
     found = (job.argument_sources.get(f"{engine} {name}") for engine in ENGINES)
-    return next((one for one in found if one is not None), None)
+    return next((source for source in found if source is not None), None)
 
 
 def has_no_gpus(job: Job) -> bool:

@@ -375,7 +375,7 @@ def _or_default(
 def _on_system(setting: Setting) -> bool:
     """Whether a batch system may have set variables that are unknown here."""
     used = map(launchers.of, setting.draft.launchers)
-    return setting.record.given is None or any(one and one.set_on_nodes for one in used)
+    return setting.record.given is None or any(tool and tool.set_on_nodes for tool in used)
 
 
 def _is_set_by_system(name: str) -> bool:

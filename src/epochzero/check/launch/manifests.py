@@ -109,7 +109,7 @@ def run_services(launcher: Launcher, words: Sequence[Word], setting: Setting) ->
         start = [
             word for word in (option_values.get("entrypoint"),) if word is not None and word.text
         ]
-        chosen = [replace(one, words=(*start, *after.rest[1:])) for one in chosen]
+        chosen = [replace(container, words=(*start, *after.rest[1:])) for container in chosen]
     _run_containers(
         chosen if asked else [*services.values()],
         file,

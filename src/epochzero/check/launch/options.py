@@ -179,7 +179,7 @@ def set_variables(launcher: Launcher, setting: Setting) -> None:
     said = setting.draft.argument_sources
     for option, passed in launcher.passes.items():
         given = {name: said[its] for name, its in passed.items() if option in said and its in said}
-        values |= {name: one.text or "true" for name, one in given.items()}
+        values |= {name: source.text or "true" for name, source in given.items()}
     for name in values:
         setting.variables.pop(name, None)
     setting.draft = replace(setting.draft, environment={**setting.draft.environment, **values})

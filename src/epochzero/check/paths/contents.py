@@ -435,7 +435,7 @@ def _safetensors(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fi
     if length > len(head) - 8:
         return None
     header = json.loads(head[8 : 8 + length])
-    ends = [one["data_offsets"][1] for name, one in header.items() if name != "__metadata__"]
+    ends = [value["data_offsets"][1] for name, value in header.items() if name != "__metadata__"]
     wanted = 8 + length + max(ends, default=0)
     if size < wanted:
         return _cut(f"has {size} of {wanted} bytes", "SafetensorError: IncompleteMetadata")

@@ -76,7 +76,7 @@ class Download:
 def downloads() -> Mapping[str, Fetch]:
     """The known downloads by name, in the order of the file."""
     data = tomllib.loads(files(__package__).joinpath("downloads.toml").read_text(encoding="utf-8"))
-    return {name: Fetch(host=one.pop("from", ""), **one) for name, one in data.items()}
+    return {name: Fetch(host=value.pop("from", ""), **value) for name, value in data.items()}
 
 
 @cache
@@ -145,8 +145,8 @@ def _has(call: Called, fetch: Fetch, what: str, world: World) -> bool:
             return root is not None
         path, name = world.platform.absolute(root.known), call.name.rpartition(".")[2]
         return any(
-            world.platform.there(posixpath.join(path, one)) is not False
-            for one in (name, name.lower(), _DATA_FOLDERS.get(name, name))
+            world.platform.there(posixpath.join(path, text)) is not False
+            for text in (name, name.lower(), _DATA_FOLDERS.get(name, name))
         )
     return False
 

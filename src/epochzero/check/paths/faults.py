@@ -130,10 +130,10 @@ def _reads_all(program: Program, access: Access) -> bool:
     around = _around(module, call.at.place.line)
     tests = [node for loop in around for node in ast.walk(loop) if isinstance(node, ast.If)]
     asked = [
-        ast.unparse(one)
+        ast.unparse(value)
         for loop in around
         for part in getattr(loop, "generators", ())
-        for one in part.ifs
+        for value in part.ifs
     ]
     return (
         not any(map(leaves, around))

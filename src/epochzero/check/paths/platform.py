@@ -117,9 +117,9 @@ class Platform:
             return None  # It is empty at first, and init containers may fill it.
         if path in self.target.files:
             return self.target.files[path]
-        if any(there and beneath(one, path) for one, there in self.target.files.items()):
+        if any(there and beneath(text, path) for text, there in self.target.files.items()):
             return True
-        if any(not there and beneath(path, one) for one, there in self.target.files.items()):
+        if any(not there and beneath(path, text) for text, there in self.target.files.items()):
             return False
         return False if self._unlisted(path) else None
 
@@ -159,7 +159,7 @@ class Platform:
         if real is not None and os.path.isdir(real):
             return True
         inside = self._on_target(path).rstrip("/") + "/"
-        return any(there and one.startswith(inside) for one, there in self.target.files.items())
+        return any(there and text.startswith(inside) for text, there in self.target.files.items())
 
     # -- Names ------------------------------------------------------------------------------------
 
@@ -181,7 +181,7 @@ class Platform:
 
     def _siblings(self, path: str) -> Iterator[str]:
         """The contents of the parent directory; other cases of its components are tried too."""
-        yield from (one for one, there in self.target.files.items() if there)
+        yield from (text for text, there in self.target.files.items() if there)
         folder = posixpath.dirname(path)
         real = self.local(folder)
         if real is None:
@@ -225,7 +225,7 @@ class Platform:
         """The mount of the target that contains a path; None if no known mount does."""
         path = self._on_target(path)
         inside = [mount for mount in self.target.mounts or () if beneath(path, mount.path)]
-        found = max(inside, key=lambda one: len(one.path), default=None)
+        found = max(inside, key=lambda mount: len(mount.path), default=None)
         # A mount of the job inside a mount of the target takes precedence.
         return None if found and len(self._own_mount(path)) > len(found.path) else found
 
@@ -249,11 +249,11 @@ class Platform:
             return False
         home = self.target.user.home if self.target.user else ""
         known = (*self.job.mounts, *([home] if home else []))
-        return not self.of_system(path) and not any(beneath(path, one) for one in known)
+        return not self.of_system(path) and not any(beneath(path, text) for text in known)
 
     def of_system(self, path: str) -> bool:
         """Whether the path is in a directory that every machine has."""
-        return any(beneath(path, one) for one in _SYSTEM)
+        return any(beneath(path, text) for text in _SYSTEM)
 
     def refusal(self, path: str) -> str | None:
         """Why the user cannot write to the path; None if unknown or writable."""
@@ -322,9 +322,9 @@ class Platform:
 
 def _root_of(folder: Path) -> str:
     """The directory that is copied: the repository of the working directory, or that alone."""
-    for one in (folder, *islice(folder.parents, 8)):
-        if exists(one / ".git"):
-            return str(one)
+    for parent in (folder, *islice(folder.parents, 8)):
+        if exists(parent / ".git"):
+            return str(parent)
     return str(folder)
 
 

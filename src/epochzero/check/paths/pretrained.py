@@ -108,7 +108,7 @@ def _fits(names: Collection[str], patterns: Sequence[str]) -> bool:
 
 def _needs(name: str) -> _Needs | None:
     """The files that the class of this name reads; None if unknown."""
-    return next((one for pattern, one in _table()[1].items() if fnmatchcase(name, pattern)), None)
+    return next((r for pattern, r in _table()[1].items() if fnmatchcase(name, pattern)), None)
 
 
 @cache
@@ -116,9 +116,9 @@ def _table() -> tuple[_Needs, Mapping[str, _Needs]]:
     """The weight files, and the files of each class, in the order of the file."""
     text = files(__package__).joinpath("pretrained.toml").read_text(encoding="utf-8")
     data = tomllib.loads(text)
-    return _entry(data["weights"]), {one.pop("class"): _entry(one) for one in data["classes"]}
+    return _entry(data["weights"]), {value.pop("class"): _entry(value) for value in data["classes"]}
 
 
 def _entry(entry: Mapping[str, object]) -> _Needs:
-    lists = {key: tuple(one) for key, one in entry.items() if isinstance(one, list)}
+    lists = {key: tuple(value) for key, value in entry.items() if isinstance(value, list)}
     return _Needs(**{**entry, **lists})  # type: ignore[arg-type]

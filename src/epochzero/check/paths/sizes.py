@@ -174,8 +174,8 @@ def _count(kind: str, layer: Instance) -> float | None:
 
 def _parts(model: Instance) -> Iterator[Value]:
     """Layers that are passed to a container, such as ``nn.Sequential``."""
-    for one in (*model.arguments, *model.keywords.values()):
-        yield from one.values if isinstance(one, Items) else (one,)
+    for argument in (*model.arguments, *model.keywords.values()):
+        yield from argument.values if isinstance(argument, Items) else (argument,)
 
 
 def _of_own(program: Program, model: Instance) -> float | None:
@@ -252,8 +252,8 @@ def _all_optimized(program: Program, optimizer: Instance) -> float | None:
 def times_saved(program: Program, place: SourceLocation, via: tuple[SourceLocation, ...]) -> int:
     """A lower bound of how often a line runs, from the loops around it and its callers."""
     times = 1
-    for one in (*via, place):
-        for loop, conditions in enclosing_loops(program, one):
+    for location in (*via, place):
+        for loop, conditions in enclosing_loops(program, location):
             count = rounds(program, loop)
             every = _every(conditions)
             if count is None or every is None:

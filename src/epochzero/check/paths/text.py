@@ -105,8 +105,8 @@ def _joined(parts: list[str | None], value: Text) -> PathText:
     inner = [path_text(part) for part in value.parts if not isinstance(part, str)]
     return PathText(
         tuple(part for part in parts if part != ""),
-        next((one.origin for one in inner if one and one.origin), None),
-        next((one.reason for one in inner if one and one.reason), ""),
+        next((p.origin for p in inner if p and p.origin), None),
+        next((p.reason for p in inner if p and p.reason), ""),
         bool(inner and inner[0] and inner[0].home),
     )
 
@@ -132,14 +132,14 @@ def _path_of(given: list[PathText | None]) -> PathText | None:
     if not given:
         return PathText((".",))
     parts: list[str | None] = []
-    for one in given:
-        if one is None:
+    for each_path_text in given:
+        if each_path_text is None:
             return None
-        if one.parts[:1] and (one.parts[0] or "").startswith("/"):
+        if each_path_text.parts[:1] and (each_path_text.parts[0] or "").startswith("/"):
             parts = []
         elif parts and not (parts[-1] or "").endswith("/"):
             parts.append("/")
-        parts.extend(one.parts)
+        parts.extend(each_path_text.parts)
     return PathText(
         tuple(parts),
         next((text.origin for text in given if text and text.origin), None),
@@ -153,8 +153,8 @@ def texts_in(value: Value, depth: int = 0) -> Iterator[PathText]:
     if depth > _DEEPEST:
         return
     if isinstance(value, Items):
-        for one in (*value.values, *value.keys):
-            yield from texts_in(one, depth + 1)
+        for each_value in (*value.values, *value.keys):
+            yield from texts_in(each_value, depth + 1)
     elif isinstance(value, Constant | Text | Instance):
         text = path_text(value)
         if text is not None and text.beginning:

@@ -372,7 +372,7 @@ class World:
             and access.does == "makes"
             and not self._files.loose
             and self.there(path) is False
-            and any(beneath(one, path) and via == at.via for one, via in self._asked_in)
+            and any(beneath(text, path) and via == at.via for text, via in self._asked_in)
             and is_reached_if_absent(self._program, at.place)
         )
 

@@ -28,18 +28,18 @@ def own_names(
         None if names may come from elsewhere: a star import, or names that are bound at run time.
     """
     found: set[str] = set()
-    for one in _within(node.body):
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-            found.add(one.id)
-        elif isinstance(one, _INNER):
-            found.add(one.name)
-        elif isinstance(one, ast.alias):
-            found.add(one.asname or one.name.partition(".")[0])
-    for one in _elsewhere(module):
-        if node in code_of(module).around(one):
-            if isinstance(one, ast.Name):
+    for each_node in _within(node.body):
+        if isinstance(each_node, ast.Name) and isinstance(each_node.ctx, ast.Store):
+            found.add(each_node.id)
+        elif isinstance(each_node, _INNER):
+            found.add(each_node.name)
+        elif isinstance(each_node, ast.alias):
+            found.add(each_node.asname or each_node.name.partition(".")[0])
+    for each_node in _elsewhere(module):
+        if node in code_of(module).around(each_node):
+            if isinstance(each_node, ast.Name):
                 return None
-            found.difference_update(one.names)
+            found.difference_update(each_node.names)
     return None if "*" in found else frozenset(found)
 
 
@@ -56,9 +56,9 @@ def _within(body: list[ast.stmt]) -> Iterator[ast.AST]:
     """Yield the nodes of statements, without those of nested scopes."""
     todo: list[ast.AST] = list(body)
     while todo:
-        one = todo.pop()
-        yield one
-        if isinstance(one, _INNER):
-            todo += one.decorator_list
-        elif not isinstance(one, (ast.Lambda, *_COMPREHENSIONS)):
-            todo += ast.iter_child_nodes(one)
+        node = todo.pop()
+        yield node
+        if isinstance(node, _INNER):
+            todo += node.decorator_list
+        elif not isinstance(node, (ast.Lambda, *_COMPREHENSIONS)):
+            todo += ast.iter_child_nodes(node)

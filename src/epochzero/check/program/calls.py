@@ -133,8 +133,8 @@ class Calls(Tensors):
         """Call a function; a command receives the arguments of the command line."""
         if not function.decorators or not self.command_lines.is_command(function):
             return self.run(function, given, node)
-        for one, parsed in self.command_lines.given_to(function):
-            self.run(one, parsed, node)
+        for each_function, parsed in self.command_lines.given_to(function):
+            self.run(each_function, parsed, node)
         return Constant(None)
 
     def run(
@@ -460,7 +460,7 @@ class Calls(Tensors):
 
         The containers of the job's modules, classes and objects keep their known items and may have more.
         """
-        todo: list[V] = [value for one in self.opened.values() for value in one.names.values()]
+        todo: list[V] = [value for o in self.opened.values() for value in o.names.values()]
         seen: set[int] = set()
         while todo:
             value = todo.pop()
@@ -526,9 +526,9 @@ class Calls(Tensors):
 
     def _may_fill(self, given: Arguments) -> None:
         """Account for a library that may fill the empty containers passed to it."""
-        for one in (*given.positional, *given.keywords.values()):
-            if isinstance(one, Box) and one.content == Content():
-                self.journal.set(one.state, "content", Content((), (), False))
+        for keyword in (*given.positional, *given.keywords.values()):
+            if isinstance(keyword, Box) and keyword.content == Content():
+                self.journal.set(keyword.state, "content", Content((), (), False))
 
     def _result(self, dotted: str, given: Arguments, node: ast.expr) -> V:
         if dotted.startswith("?"):
@@ -575,7 +575,7 @@ class Calls(Tensors):
             items: Sequence[V] = content.keys if keyed else content.values
             return list(items), content.complete, bool(items)
         if isinstance(value, Constant) and isinstance(value.value, str) and len(value.value) < 64:
-            return [Constant(one) for one in value.value], True, bool(value.value)
+            return [Constant(text) for text in value.value], True, bool(value.value)
         if isinstance(value, LibraryResult) and value.name in _OPENED:
             return [LibraryResult(f"{value.name}().__next__", (), {}, value.place)], False, False
         return None, False, False

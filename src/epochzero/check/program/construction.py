@@ -62,8 +62,8 @@ def _constructor_of_data(cls: Class) -> Signature | None:
     fields = fields_of(cls)
     if not cls.is_data or not (is_tuple or (plain and not cls.externals())):
         return None
-    written = [one.annotation for each in line for one in each.node.body if isinstance(one, ast.AnnAssign)]  # fmt: skip
-    if any("KW_ONLY" in ast.dump(one) for one in written):
+    written = [n.annotation for each in line for n in each.node.body if isinstance(n, ast.AnnAssign)]  # fmt: skip
+    if any("KW_ONLY" in ast.dump(node) for node in written):
         return None
     if any(isinstance(field, LibraryResult) for field in fields.values()):
         return None  # field(...) may exclude it from the constructor

@@ -67,7 +67,7 @@ def counted(loop: ast.AST, numbers: Sequence[int] | None) -> Counted:
 def computed(function: Callable[..., object] | None, *values: object) -> Counted | None:
     """Apply a function to values of which some are counted in the same loop; None if unknown."""
     found = [value for value in values if isinstance(value, Counted)]
-    if function is None or not found or any(one.loop is not found[0].loop for one in found):
+    if function is None or not found or any(c.loop is not found[0].loop for c in found):
         return None
     if not all(isinstance(value, Constant | Counted) for value in values):
         return None
@@ -88,7 +88,7 @@ def chosen(stops: bool, values: Sequence[object]) -> Counted | None:
     """Evaluate ``a or b`` (``stops``) or ``a and b`` with counted values."""
 
     def choose(*row: object) -> object:
-        return next((one for one in row if bool(one) is stops), row[-1])
+        return next((value for value in row if bool(value) is stops), row[-1])
 
     ranked = FIRST_RANK in values and not stops
     found = computed(choose, *(value for value in values if not (ranked and value == FIRST_RANK)))
@@ -99,9 +99,11 @@ def leaves(loop: ast.AST | None) -> bool:
     """Whether a loop may end before its last iteration."""
     todo = [*getattr(loop, "body", ())]
     while todo:
-        one = todo.pop()
-        if isinstance(one, ast.Break | ast.Return):
+        value = todo.pop()
+        if isinstance(value, ast.Break | ast.Return):
             return True
-        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            todo += ast.iter_child_nodes(one)
+        if not isinstance(
+            value, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+        ):
+            todo += ast.iter_child_nodes(value)
     return False

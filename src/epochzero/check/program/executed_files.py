@@ -16,9 +16,9 @@ from epochzero.check.program.namespaces import namespace, set_any_name
 def global_names(machine: Core) -> Box | None:
     """The names of the module whose code runs: what ``globals()`` returns."""
     scope = _outermost(machine.frame.scope)
-    for one in machine.opened.values():
-        if one.names is scope.names:
-            return namespace(one, complete=False)
+    for opened_file in machine.opened.values():
+        if opened_file.names is scope.names:
+            return namespace(opened_file, complete=False)
     return None
 
 
@@ -51,9 +51,9 @@ def execute(machine: Core, given: Arguments, node: ast.expr) -> None:
         _run(machine, module, scope, node)
         return
     machine.unknown("what exec runs", "its text is not known", node)
-    for one in machine.opened.values():
-        if one.names is scope.names:
-            set_any_name(machine.journal, one)
+    for opened_file in machine.opened.values():
+        if opened_file.names is scope.names:
+            set_any_name(machine.journal, opened_file)
 
 
 def _source_of(machine: Core, code: V) -> Module | None:

@@ -205,14 +205,14 @@ class Expressions(Lookups, Operations):
         body: Callable[[bool], None],
         is_sure: bool = True,
     ) -> bool:
-        one, *rest = generators
-        items, complete, some = self.iterated(over, one.iter)
+        node, *rest = generators
+        items, complete, some = self.iterated(over, node.iter)
         if not complete or len(items) > MOST_UNROLLED:
             items, complete = items[:1] or [Anything("an item of what is not known")], False
         with self.under(certain=some):
             for item in items:
-                self.assign(one.target, item)
-                holds = [self.truth(self.evaluate(test)) for test in one.ifs]
+                self.assign(node.target, item)
+                holds = [self.truth(self.evaluate(test)) for test in node.ifs]
                 if False in holds:
                     continue
                 known = None not in holds

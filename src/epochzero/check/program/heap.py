@@ -108,10 +108,10 @@ class Class(Ref):
         order: list[Class] = []
         todo: list[V] = [self]
         while todo and len(order) < 64:
-            one = todo.pop(0)
-            if isinstance(one, Class) and one not in order:
-                order.append(one)
-                todo = [*one.bases, *todo]
+            value = todo.pop(0)
+            if isinstance(value, Class) and value not in order:
+                order.append(value)
+                todo = [*value.bases, *todo]
         return order
 
     def externals(self) -> tuple[str, ...]:

@@ -154,20 +154,20 @@ def _fitted(
     """Walk the loop of a trainer over its module and data."""
     phase = machine.frame.phase
     found = [*islice(_objects(owner), _MOST_SEEN)]
-    for one in (*given.positional, *given.keywords.values()):
-        found += islice(_objects(one), _MOST_SEEN)
-        consume(machine, one, node)
+    for keyword in (*given.positional, *given.keywords.values()):
+        found += islice(_objects(keyword), _MOST_SEEN)
+        consume(machine, keyword, node)
     consume(machine, owner, node)
     data = _set_up(machine, given, method, node)
-    for one in dict.fromkeys(found):
-        if not is_dataset(one.cls):
-            before = () if one is data else _SETTING_UP
-            _hooks(machine, one, (*before, *_LOADER_HOOKS.get(method, _ALL_LOADER_HOOKS)), node)
+    for value in dict.fromkeys(found):
+        if not is_dataset(value.cls):
+            before = () if value is data else _SETTING_UP
+            _hooks(machine, value, (*before, *_LOADER_HOOKS.get(method, _ALL_LOADER_HOOKS)), node)
     machine.frame.phase = "training" if hooks is _FIT_HOOKS else "evaluation"
     begin = len(machine.recording)
-    for one in dict.fromkeys(found):
-        if not is_dataset(one.cls):
-            _hooks(machine, one, hooks, node)
+    for value in dict.fromkeys(found):
+        if not is_dataset(value.cls):
+            _hooks(machine, value, hooks, node)
     machine.frame.phase = phase
     if hooks is _FIT_HOOKS:
         machine.recording.train_from(begin)
@@ -203,8 +203,8 @@ def consume(machine: Core, value: V, node: ast.expr, certain: bool = False) -> N
     there = set(islice(_made(value), _MOST_SEEN))
     for loader in [made for made in machine.loaders if made in there]:
         machine.loaders.remove(loader)
-        for one in (*loader.arguments, *loader.keywords.values()):
-            for dataset in islice(_objects(one), _MOST_SEEN):
+        for argument in (*loader.arguments, *loader.keywords.values()):
+            for dataset in islice(_objects(argument), _MOST_SEEN):
                 _read(machine, dataset, node, certain)
         for name in _LOADER_FUNCTIONS:
             if (function := loader.keywords.get(name)) is not None:
@@ -230,8 +230,8 @@ def _made(value: V, depth: int = 0) -> Iterator[LibraryResult]:
         return
     if isinstance(value, LibraryResult):
         yield value
-    for one in _within(value):
-        yield from _made(one, depth + 1)
+    for each_value in _within(value):
+        yield from _made(each_value, depth + 1)
 
 
 def _objects(value: V, depth: int = 0) -> Iterator[Object]:
@@ -242,8 +242,8 @@ def _objects(value: V, depth: int = 0) -> Iterator[Object]:
         yield value
         if not is_dataset(value.cls):
             return
-    for one in _within(value):
-        yield from _objects(one, depth + 1)
+    for each_value in _within(value):
+        yield from _objects(each_value, depth + 1)
 
 
 def _within(value: V) -> Iterator[V]:

@@ -78,7 +78,7 @@ class Lookups(Core):
         if dotted == "sys.argv":
             return self.arguments
         if dotted == "sys.version_info" and self.target.python is not None:
-            return Box.of("tuple", (Constant(one) for one in self.target.python))
+            return Box.of("tuple", (Constant(number) for number in self.target.python))
         if owner.name == "absl.flags.FLAGS":
             return self.flag(name) or Anything(f"the flag {name}")
         return _KNOWN_NAMES.get(dotted) or External(dotted)

@@ -208,12 +208,12 @@ def _targets(body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
     """Yield the assignment targets of a loop, without those of nested functions."""
     todo: list[ast.AST] = list(body)
     while todo:
-        one = todo.pop()
-        if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        node = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             continue
-        if isinstance(one, (ast.Name, ast.Attribute)) and isinstance(one.ctx, ast.Store):
-            yield one
-        todo += ast.iter_child_nodes(one)
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
+            yield node
+        todo += ast.iter_child_nodes(node)
 
 
 def _set_of(changed: list[tuple[dict[str, object], str]]) -> list[tuple[dict[str, object], str]]:

@@ -41,7 +41,7 @@ def of_text(text: Constant | Text, name: str, given: Sequence[V], named: Mapping
         return Anything("a call that does not fit")
     if isinstance(result, (list, tuple)):
         kind = "list" if isinstance(result, list) else "tuple"
-        return Box.of(kind, (Constant(one) for one in result))
+        return Box.of(kind, (Constant(value) for value in result))
     if isinstance(result, str) and len(result) > _LONGEST:
         return Anything("a text that is too long")
     return Constant(result, text.origin)
@@ -171,8 +171,8 @@ def store_item(journal: HeapJournal, box: Box, key: V, value: V) -> None:
         _put(journal, box, Content((), (), False))
         return
     known, held = list(content.keys), list(content.values)
-    for at, one in enumerate(known):
-        if isinstance(one, Constant) and one.value == key.value:
+    for at, each_value in enumerate(known):
+        if isinstance(each_value, Constant) and each_value.value == key.value:
             held[at] = value
             break
     else:

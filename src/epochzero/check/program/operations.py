@@ -52,8 +52,8 @@ class Operations(Tensors):
             chain.append(left)
             left = left.left
         value = self.evaluate(left)
-        for one in reversed(chain):
-            value = self.operate(one.op, value, self.evaluate(one.right), one)
+        for each_node in reversed(chain):
+            value = self.operate(each_node.op, value, self.evaluate(each_node.right), each_node)
         return value
 
     def operate(self, op: ast.operator, left: V, right: V, node: ast.AST) -> V:
@@ -146,10 +146,10 @@ class Operations(Tensors):
             by_round = computed(_COMPARE.get(type(op)), left, right)
             if by_round is not None and len(node.ops) == 1:
                 return by_round
-            one = self.compared(op, left, right)
-            if one is False:
+            flag = self.compared(op, left, right)
+            if flag is False:
                 return Constant(False)
-            result = None if one is None else result
+            result = None if flag is None else result
             left = right
         return Anything("a comparison with what is not known") if result is None else Constant(True)
 
@@ -219,9 +219,9 @@ class Operations(Tensors):
             return self.evaluate(node.body if known else node.orelse)
         values: list[V] = []
 
-        def way(one: ast.expr) -> Callable[[], int]:
+        def way(expr: ast.expr) -> Callable[[], int]:
             def walk() -> int:
-                values.append(self.evaluate(one))
+                values.append(self.evaluate(expr))
                 return Flow.NEXT
 
             return walk
@@ -236,7 +236,7 @@ def _computed(
     function: Callable[[Any, Any], object] | None, left: Constant, right: Constant
 ) -> Value:
     """Apply an operator to constants, within limits: no number or text grows without bound."""
-    if function is None or any(_is_large(one.value) for one in (left, right)):
+    if function is None or any(_is_large(constant.value) for constant in (left, right)):
         return Anything("computed from large values")
     if function in (operator.pow, operator.lshift) and not _is_small(right.value):
         return Anything("computed from large values")
@@ -306,6 +306,8 @@ def _plain_tuple(box: Box) -> tuple[int, ...] | None:
 
 
 def _extended(left: Box | Items, right: Box | Items) -> V:
-    one = left.content if isinstance(left, Box) else left
+    value = left.content if isinstance(left, Box) else left
     other = right.content if isinstance(right, Box) else right
-    return Box.of(left.kind, (*one.values, *other.values), complete=one.complete and other.complete)
+    return Box.of(
+        left.kind, (*value.values, *other.values), complete=value.complete and other.complete
+    )

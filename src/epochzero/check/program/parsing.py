@@ -120,9 +120,9 @@ class CommandLines:
         elif name.startswith(_ABSL):
             self._define_flag(name, given, node)
         elif not name.startswith("builtins."):
-            for one in (*given.positional, *given.keywords.values()):
+            for keyword in (*given.positional, *given.keywords.values()):
                 # A library may add unknown options.
-                if isinstance(one, Ref) and (part := self._part(one)) is not None:
+                if isinstance(keyword, Ref) and (part := self._part(keyword)) is not None:
                     part.builder.complete = False
 
     def method(self, owner: V, name: str, given: Arguments, node: ast.expr) -> V | None:
@@ -184,7 +184,7 @@ class CommandLines:
 
     def _add(self, part: Part, given: Arguments, node: ast.expr) -> None:
         builder = part.builder
-        flags = [one.value for one in given.positional if isinstance(one, Constant)]
+        flags = [value.value for value in given.positional if isinstance(value, Constant)]
         known = [flag for flag in flags if isinstance(flag, str)]
         dest = given.keywords.get("dest")
         if not known and isinstance(dest, Constant):
@@ -237,9 +237,9 @@ class CommandLines:
         below = Builder("argparse", self.machine.place(node), _shown(given.keywords))
         self._take_parents(below, given)
         aliases, _, _ = self.machine.iterated_known(given.keywords.get("aliases"))
-        for one in (name, *(aliases or ())):
-            if isinstance(one, Constant):
-                part.builder.subcommands[str(one.value)] = below
+        for alias in (name, *(aliases or ())):
+            if isinstance(alias, Constant):
+                part.builder.subcommands[str(alias.value)] = below
         made = LibraryResult(_PARSER, (), {}, self.machine.place(node))
         self._parts[made] = Part(below)
         return made
@@ -480,18 +480,18 @@ def _parameters(function: Function, place: SourceLocation) -> Iterator[OptionSpe
     positional = [*args.posonlyargs, *args.args]
     defaults = [*([None] * (len(positional) - len(function.defaults))), *function.defaults]
     parameters = [
-        *((one, default, "positional_or_keyword") for one, default in zip(
+        *((node, default, "positional_or_keyword") for node, default in zip(
             positional, defaults, strict=True)),
         *((parameter, default, "keyword_only") for parameter, default in zip(
             args.kwonlyargs, function.keyword_defaults, strict=True)),
     ]  # fmt: skip
-    for one, default, kind in parameters:
+    for each_node, default, kind in parameters:
         keywords: dict[str, Value] = {"kind": Constant(kind)}
-        if one.annotation is not None:
-            keywords["annotation"] = Constant(ast.unparse(one.annotation))
+        if each_node.annotation is not None:
+            keywords["annotation"] = Constant(ast.unparse(each_node.annotation))
         if default is not None:
             keywords["default"] = published(default)
-        yield OptionSpec((one.arg,), keywords, place)
+        yield OptionSpec((each_node.arg,), keywords, place)
     for several, kind in ((args.vararg, "var_positional"), (args.kwarg, "var_keyword")):
         if several is not None:
             yield OptionSpec((several.arg,), {"kind": Constant(kind)}, place)
@@ -526,7 +526,7 @@ def _below(section: str, values: Mapping[str, Value]) -> dict[str, V]:
 def _for(function: Function, values: Mapping[str, Value]) -> Arguments:
     """The arguments that a command receives by name; a preceding context or object is unknown."""
     args = function.node.args
-    names = [one.arg for one in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+    names = [posonlyarg.arg for posonlyarg in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
     known = {name: thawed(values[name]) for name in names if name in values}
     return Arguments([], known, False)
 

@@ -70,7 +70,7 @@ def has_attribute(value: V, name: str) -> bool | None:
     if isinstance(value, Text):
         return hasattr("", name)
     if isinstance(value, Box) and value.mirrors is None:
-        known = name in _OF_TUPLES or any(hasattr(one, name) for one in _ALIKE[value.kind])
+        known = name in _OF_TUPLES or any(hasattr(class_, name) for class_ in _ALIKE[value.kind])
         return None if known else False
     return None
 

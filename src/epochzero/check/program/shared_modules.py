@@ -62,8 +62,8 @@ def store(key: ModuleKey, module: Module) -> None:
         _dropped += 1
     if _dropped > MOST_DROPPED:
         _release()
-        for one in _stored.values():
-            _prepare(one)
+        for each_module in _stored.values():
+            _prepare(each_module)
     elif key in _stored:
         _prepare(module)
 

@@ -66,11 +66,11 @@ _PURE: dict[str, Callable[..., object]] = {
 
 def _computed(machine: Core, function: Callable[..., object], given: Arguments) -> V | None:
     arguments: list[object] = []
-    for one in given.positional:
-        text = as_text(one)
-        if not isinstance(one, Constant) and not isinstance(text, Constant):
+    for value in given.positional:
+        text = as_text(value)
+        if not isinstance(value, Constant) and not isinstance(text, Constant):
             return _part_of_path(function, given)
-        arguments.append(text.value if isinstance(text, Constant) else one.value)  # type: ignore[union-attr]
+        arguments.append(text.value if isinstance(text, Constant) else value.value)  # type: ignore[union-attr]
     if given.keywords or any(
         isinstance(argument, int) and abs(argument) > 1 << 64 for argument in arguments
     ):
@@ -82,7 +82,7 @@ def _computed(machine: Core, function: Callable[..., object], given: Arguments) 
     except ArithmeticError:
         return None
     if isinstance(result, tuple):
-        return Box.of("tuple", (Constant(one) for one in result))
+        return Box.of("tuple", (Constant(each_value) for each_value in result))
     origin = next(
         (argument.origin for argument in given.positional if isinstance(argument, Constant)), None
     )
@@ -116,17 +116,17 @@ def _part_of_path(function: Callable[..., object], given: Arguments) -> V | None
 
 
 def _len(machine: Core, given: Arguments) -> V | None:
-    one = given.positional[0] if given.positional else None
-    if isinstance(one, Constant) and isinstance(one.value, (str, bytes)):
-        return Constant(len(one.value))
-    content = one.content if isinstance(one, Box) else one
-    if isinstance(one, (Box, Items)) and content.complete and one.kind != "set":  # type: ignore[union-attr]
+    value = given.positional[0] if given.positional else None
+    if isinstance(value, Constant) and isinstance(value.value, (str, bytes)):
+        return Constant(len(value.value))
+    content = value.content if isinstance(value, Box) else value
+    if isinstance(value, (Box, Items)) and content.complete and value.kind != "set":  # type: ignore[union-attr]
         return Constant(len(content.values))  # type: ignore[union-attr]
-    if isinstance(one, Object):
-        return machine.own_method(one, "__len__", Arguments())
-    if isinstance(one, Constant):
-        kind = "none" if python_errors.is_none(one) else "type"
-        message = f"object of type '{python_errors.type_name(one)}' has no len()"
+    if isinstance(value, Object):
+        return machine.own_method(value, "__len__", Arguments())
+    if isinstance(value, Constant):
+        kind = "none" if python_errors.is_none(value) else "type"
+        message = f"object of type '{python_errors.type_name(value)}' has no len()"
         return machine.fails(kind, TypeError, message, machine.at)
     return None
 
@@ -134,11 +134,11 @@ def _len(machine: Core, given: Arguments) -> V | None:
 def _str(machine: Core, given: Arguments) -> V | None:
     if len(given.positional) != 1:
         return None if given.positional else Constant("")
-    one = given.positional[0]
-    if (text := as_text(one)) is not None:
+    value = given.positional[0]
+    if (text := as_text(value)) is not None:
         return text
-    if isinstance(one, Constant):
-        return Constant(str(one.value), one.origin)
+    if isinstance(value, Constant):
+        return Constant(str(value.value), value.origin)
     return None
 
 
@@ -371,7 +371,7 @@ def _relative(machine: Core, given: Arguments) -> V | None:
     known = [str(text.value) for text in texts if isinstance(text, Constant)]
     if len(known) != len(texts) or not known:
         return None
-    whole = [posixpath.join(machine.job.folder.as_posix(), one) for one in known]
+    whole = [posixpath.join(machine.job.folder.as_posix(), text) for text in known]
     return Constant(posixpath.relpath(whole[0], *(whole[1:] or [machine.job.folder.as_posix()])))
 
 
@@ -468,17 +468,17 @@ def _namespace(machine: Core, given: Arguments) -> V | None:
 
 
 def _copy(machine: Core, given: Arguments) -> V | None:
-    one = given.positional[0] if given.positional else None
-    if isinstance(one, Box):
-        return Box.of(one.kind, one.content.values, one.content.keys, one.content.complete)
-    return one
+    value = given.positional[0] if given.positional else None
+    if isinstance(value, Box):
+        return Box.of(value.kind, value.content.values, value.content.keys, value.content.complete)
+    return value
 
 
 def _has_cuda(machine: Core, _given: Arguments) -> V | None:
     """True if the target has GPUs and nothing may hide them from the job; else unknown."""
     job, target = machine.job, machine.target
     _, chosen = machine.variable("CUDA_VISIBLE_DEVICES")
-    batch = any(one.set_on_nodes for name in job.launchers if (one := launchers.of(name)))
+    batch = any(launcher.set_on_nodes for name in job.launchers if (launcher := launchers.of(name)))
     asked = bool(job.allocation.gpus or job.allocation.gpus_per_node) or not batch
     hidden = has_no_gpus(job) or chosen or target.cuda_of_torch == ""
     return Constant(True) if target.gpus and asked and not hidden else None

@@ -155,7 +155,7 @@ class Code:
     def shared(self) -> frozenset[str]:
         """The names that a ``global`` or ``nonlocal`` declares."""
         declared: list[ast.Global | ast.Nonlocal] = [*self.of(ast.Global), *self.of(ast.Nonlocal)]
-        return frozenset(name for one in declared for name in one.names)
+        return frozenset(name for node in declared for name in node.names)
 
     @cached_property
     def set_attributes(self) -> frozenset[str]:

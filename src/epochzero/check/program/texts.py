@@ -144,12 +144,12 @@ def percent(template: V, arguments: V) -> Value:
 
 
 def _replaced(
-    pattern: re.Pattern[str], text: str, one: Callable[[re.Match[str]], str | V]
+    pattern: re.Pattern[str], text: str, value: Callable[[re.Match[str]], str | V]
 ) -> list[str | V]:
     parts: list[str | V] = []
     end = 0
     for match in pattern.finditer(text):
-        parts += [text[end : match.start()], one(match)]
+        parts += [text[end : match.start()], value(match)]
         end = match.end()
     return [*parts, text[end:]]
 

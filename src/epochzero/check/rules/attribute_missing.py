@@ -194,7 +194,7 @@ def _is_built(package: Module, name: str) -> bool:
     if any(folder.glob(f"{name}.*")):
         return True
     word = re.compile(rf"\b{re.escape(name)}\b")
-    files = (above / one for above in [folder, *folder.parents][:_MOST_ABOVE] for one in _BUILDS)
+    files = (above / b for above in [folder, *folder.parents][:_MOST_ABOVE] for b in _BUILDS)
     return any(word.search(_beginning(file)) for file in files)
 
 

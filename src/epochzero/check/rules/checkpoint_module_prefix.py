@@ -48,7 +48,7 @@ def _check(view: JobView) -> Claims:
             read.append(_path(argument(call, 0, "f")))
         elif call.name.endswith(".load_state_dict") and not guarded(call.at, RuntimeError):
             wrapped = _is_wrapped(call.receiver)
-            found = {one.wrapped for one in _loaded(call, saved, read)}
+            found = {weights.wrapped for weights in _loaded(call, saved, read)}
             if wrapped is not None and found == {not wrapped}:
                 yield _claim(view.program, call, wrapped)
 
@@ -75,7 +75,7 @@ def _loaded(call: Called, saved: list[_Weights], read: list[str]) -> list[_Weigh
     named = isinstance(state, Instance) and _LOADED.fullmatch(_whole(state))
     if not named or strict is not None or len(set(read)) != 1:
         return []
-    return [one for one in saved if one.path == read[0] and one.key == (named[1] or "")]
+    return [w for w in saved if w.path == read[0] and w.key == (named[1] or "")]
 
 
 def _whole(state: Instance) -> str:

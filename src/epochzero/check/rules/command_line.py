@@ -38,7 +38,7 @@ def _may_pass(problem: ArgumentProblem, unsure: Sequence[str]) -> bool:
     """Whether an unknown argument may solve the problem, or is itself the problem."""
     argument_text = f"{problem.option}={problem.value}"
     return bool(unsure) and (
-        problem.kind == "missing" or any(one in argument_text for one in unsure)
+        problem.kind == "missing" or any(text in argument_text for text in unsure)
     )
 
 

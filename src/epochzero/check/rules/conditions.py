@@ -97,7 +97,7 @@ def _compared(node: ast.Compare, values: Mapping[str, object]) -> bool:
 
 
 def _counted(op: type[ast.operator], left: object, right: object) -> float:
-    for one in (left, right):
-        if not isinstance(one, int | float) or abs(one) > _LARGEST:
+    for value in (left, right):
+        if not isinstance(value, int | float) or abs(value) > _LARGEST:
             raise _UnknownError
     return ARITHMETIC[op](left, right)  # type: ignore[arg-type]

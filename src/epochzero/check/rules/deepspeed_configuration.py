@@ -39,7 +39,7 @@ def _refused(config: Items) -> Iterator[tuple[Value | None, str, str, str]]:
             "Set one of the stages 0 to 3.",
         )
     half = [_at(config, name, "enabled") for name in ("fp16", "bf16")]
-    if all(isinstance(one, Constant) and one.value is True for one in half):
+    if all(isinstance(value, Constant) and value.value is True for value in half):
         yield (
             half[1],
             "fp16 and bf16 are both enabled.",

@@ -21,7 +21,7 @@ Installed: TypeAlias = Mapping[str, Distribution]
 
 def providers(module: str, installed: Installed) -> tuple[Distribution, ...]:
     """The distributions that provide a top-level module, as far as their modules are known or likely."""
-    return tuple(one for one in installed.values() if module in likely_modules(one))
+    return tuple(dist for dist in installed.values() if module in likely_modules(dist))
 
 
 def distributions_of(module: str) -> tuple[str, ...]:
@@ -41,7 +41,9 @@ def _parsed(text: str) -> Requirement | None:
 
 def requirements(distribution: Distribution) -> Iterable[Requirement]:
     """The requirements of a distribution, without those that violate PEP 508."""
-    return [one for text in distribution.requires if (one := _parsed(text)) is not None]
+    return [
+        requirement for text in distribution.requires if (requirement := _parsed(text)) is not None
+    ]
 
 
 def applies(requirement: Requirement, target: Target, extra: str = "") -> bool:

@@ -78,7 +78,7 @@ def _is_apart(program: Program, call: Called, module: Module, node: ast.AST) -> 
     """Whether the names indicate an evaluation, or it is outside the loop over the training batches."""
     code = code_of(module)
     function = node if isinstance(node, ast.FunctionDef) else code.function(node)
-    loops = [one for one in (*code.around(node), *ast.walk(node)) if isinstance(one, ast.For)]
+    loops = [n for n in (*code.around(node), *ast.walk(node)) if isinstance(n, ast.For)]
     if any(_DATA.search(ast.unparse(loop.iter)) for loop in loops):
         return True
     if function is not None and _NAME.search(function.name):

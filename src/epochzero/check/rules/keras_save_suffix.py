@@ -40,7 +40,7 @@ def _check(view: JobView) -> Claims:
         return
     reach = view.reach
     for call in view.calls:
-        saver = next((one for one in _SAVERS if one.name.match(call.name)), None)
+        saver = next((s for s in _SAVERS if s.name.match(call.name)), None)
         if saver is None or not call.complete or guarded(call.at, ValueError):
             continue
         endings = _endings(saver, call)

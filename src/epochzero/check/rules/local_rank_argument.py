@@ -24,7 +24,7 @@ _OLD, _NEW = "--local_rank", "--local-rank"
 
 def _check(view: JobView) -> Claims:
     job = view.job
-    parser = next((one.spec for one in view.program.parsed if one.spec.kind == "argparse"), None)
+    parser = next((p.spec for p in view.program.parsed if p.spec.kind == "argparse"), None)
     if parser is None:
         return
     option = next(
@@ -38,7 +38,7 @@ def _check(view: JobView) -> Claims:
     if _LAUNCH in job.launchers and "use_env" not in job.command and "use-env" not in job.command:
         yield from _refused(parser, option, _passed(view.target))
     alone = job.allocation.processes_per_node == 1
-    if option is not None and not alone and any(one in job.launchers for one in _TORCHRUN):
+    if option is not None and not alone and any(text in job.launchers for text in _TORCHRUN):
         yield from _not_given(view.program, option)
 
 

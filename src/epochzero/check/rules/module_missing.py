@@ -215,10 +215,10 @@ def _claim(event: Imported, top: str, target: Target, installed: Installed) -> C
     if near := _near(top, installed):
         fix = f"write {near}, which is installed, if you mean that module; otherwise {fix}"
     # For some distributions only the name is known, so one may provide an unexpected module.
-    sure = bool(names) or all(one.modules is not None for one in installed.values())
+    sure = bool(names) or all(dist.modules is not None for dist in installed.values())
     # A list that leaves versions open is no lock file: what its packages depend on is installed, too.
     # In a lock file, only the few packages of the project itself have no version.
-    without = [one.name for one in installed.values() if not one.version]
+    without = [distribution.name for distribution in installed.values() if not distribution.version]
     is_open = without[0] if len(without) * LOCKED_SHARE > len(installed) else ""
     doubt = f" A package of the list may depend on it: {is_open} has no version." if is_open else ""
     return claim_at(
@@ -263,7 +263,7 @@ def _shown(folder: Path, job: Job) -> str:
 
 def _near(top: str, installed: Installed) -> str:
     """An installed module with almost the same name."""
-    modules = {module for one in installed.values() for module in likely_modules(one)}
+    modules = {module for dist in installed.values() for module in likely_modules(dist)}
     public = [module for module in modules if not module.startswith("_")]
     return next(iter(get_close_matches(top, public, n=1, cutoff=0.8)), "")
 
@@ -275,12 +275,12 @@ _OF_DEVELOPERS = frozenset({"all", "dev", "doc", "docs", "quality", "test", "tes
 def _by_extra(top: str, target: Target, installed: Installed) -> str:
     """The extra of an installed distribution that installs the missing module."""
     wanted = {normalized(name) for name in distributions_of(top) or (top,)}
-    for one in installed.values():
-        for requirement in requirements(one):
+    for distribution in installed.values():
+        for requirement in requirements(distribution):
             if normalized(requirement.name) in wanted and not applies(requirement, target):
-                for extra in one.extras:
+                for extra in distribution.extras:
                     if extra not in _OF_DEVELOPERS and applies(requirement, target, extra):
-                        return f", as `pip install '{one.name}[{extra}]'` does"
+                        return f", as `pip install '{distribution.name}[{extra}]'` does"
     return ""
 
 

@@ -81,7 +81,7 @@ def _claim(
     path = platform.absolute(posixpath.join(base, folder))
     if not _SURE.fullmatch(folder) or platform.there(path) is not False:
         return
-    if any(beneath(platform.absolute(posixpath.join(base, one.text)), path) for one in made):
+    if any(beneath(platform.absolute(posixpath.join(base, s.text)), path) for s in made):
         return
     # Paths that git ignores may exist only on the target.
     perhaps = quiet or (platform.ignored(path) and not platform.target.here)

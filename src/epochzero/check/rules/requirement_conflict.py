@@ -67,9 +67,9 @@ def _facts() -> Mapping[str, Sequence[_Fact]]:
     text = files(__package__).joinpath("requirement_conflict.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
     found: dict[str, list[_Fact]] = {}
-    for one in table["need"]:
-        fact = _Fact(one["versions"], one["needs"], one.get("error", ""))
-        found.setdefault(one["name"], []).append(fact)
+    for value in table["need"]:
+        fact = _Fact(value["versions"], value["needs"], value.get("error", ""))
+        found.setdefault(value["name"], []).append(fact)
     for pair in table["pair"]:
         found.setdefault(pair["name"], []).extend(
             _Fact(f"=={mine}.*", f"{pair['with']}=={theirs}.*", pair["error"])
@@ -131,9 +131,9 @@ def _check(view: JobView) -> Claims:
         if guarded(event.at, ImportError):
             continue
         for first in providers(event.module.partition(".")[0], installed):
-            for one in _needed(first, installed, view.target, seen):
-                if one.name not in replaced:
-                    yield from _unmet(one, installed, view.target, event)
+            for each_distribution in _needed(first, installed, view.target, seen):
+                if each_distribution.name not in replaced:
+                    yield from _unmet(each_distribution, installed, view.target, event)
 
 
 def _needed(
@@ -142,13 +142,13 @@ def _needed(
     """A distribution and all that it requires, without those that were visited before."""
     waiting = [first]
     while waiting:
-        one = waiting.pop()
-        name = normalized(one.name)
+        distribution = waiting.pop()
+        name = normalized(distribution.name)
         if name in seen:
             continue
         seen.add(name)
-        yield one
-        for requirement in _required(one):
+        yield distribution
+        for requirement in _required(distribution):
             needed = installed.get(normalized(requirement.name))
             if needed is not None and applies(requirement, target):
                 waiting.append(needed)

@@ -121,7 +121,7 @@ class Asked:
         try:
             with self:
                 answer = json.loads(self._answer())
-            return [_message(one, self._modules) for one in answer if one["code"] in CODES]
+            return [_message(value, self._modules) for value in answer if value["code"] in CODES]
         except (OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError) as error:
             return error
 

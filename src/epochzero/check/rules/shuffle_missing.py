@@ -54,10 +54,10 @@ def _training_loaders(program: Program) -> Iterator[tuple[SourceLocation, str]]:
     """Where something whose name indicates training is assigned, with the name."""
     for module in program.modules.values():
         for node in code_of(module).of(ast.Assign):
-            for one in node.targets if isinstance(node.value, ast.Call) else ():
-                last = getattr(one, "id", getattr(one, "attr", ""))
+            for target in node.targets if isinstance(node.value, ast.Call) else ():
+                last = getattr(target, "id", getattr(target, "attr", ""))
                 if "train" in last.lower():
-                    yield module.place(node.value), ast.unparse(one)
+                    yield module.place(node.value), ast.unparse(target)
 
 
 def _keeps_order(call: Called) -> bool:

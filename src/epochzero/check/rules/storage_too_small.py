@@ -134,9 +134,7 @@ def _free(platform: Platform, access: Access) -> int | None:
     if not beginning or (not platform.working_folder and not beginning.startswith("/")):
         return None
     mount = platform.mount(platform.absolute(beginning))
-    known = (
-        [one for one in (mount.free_bytes, mount.quota_bytes) if one is not None] if mount else []
-    )
+    known = [n for n in (mount.free_bytes, mount.quota_bytes) if n is not None] if mount else []
     return min(known) if known else None
 
 

@@ -65,7 +65,7 @@ def _ends(loop: Loop, call: Called) -> bool:
     place = loop.step_to(call.at)
     blocks = list(_blocks(loop.node.body, place)) if place is not None else []
     leaves = any(
-        isinstance(one, ast.Break | ast.Return | ast.Raise) for block in blocks for one in block
+        isinstance(node, ast.Break | ast.Return | ast.Raise) for block in blocks for node in block
     )
     code = code_of(loop.module)
     conditions = (code.parent.get(block[0]) for block in blocks[1:])

@@ -66,9 +66,9 @@ def _hidden(program: Program, names: tuple[str, ...] | None, store: Looked) -> I
     before, after = program.events[:at], program.events[at:]
     moves = {id(call) for call in moves_to_cuda(program)}
     asked = [
-        one
-        for one in before
-        if isinstance(one, Called) and (one.name in _STARTS or id(one) in moves)
+        value
+        for value in before
+        if isinstance(value, Called) and (value.name in _STARTS or id(value) in moves)
     ]
     if asked:
         yield claim_at(
@@ -82,7 +82,7 @@ def _hidden(program: Program, names: tuple[str, ...] | None, store: Looked) -> I
         )
     elif names == ():
         yield from _needed(
-            program, "The program itself", [one for one in after if isinstance(one, Called)]
+            program, "The program itself", [value for value in after if isinstance(value, Called)]
         )
 
 

@@ -208,9 +208,9 @@ class _Tree:
     def _remove(self, path: str, *, inside_only: bool = False) -> None:
         below = f"{path}/"
         gone = [entry for entry in self.entries if entry.startswith(below)]
-        for one in [*gone, *([] if inside_only else [path])]:
-            self.entries.pop(one, None)
-            (self.root / one).unlink(missing_ok=True) if (self.root / one).is_file() else None
+        for text in [*gone, *([] if inside_only else [path])]:
+            self.entries.pop(text, None)
+            (self.root / text).unlink(missing_ok=True) if (self.root / text).is_file() else None
 
     def resolved(self, path: str) -> str:
         """A path without links; as it is if a link leads nowhere."""

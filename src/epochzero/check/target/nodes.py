@@ -224,9 +224,9 @@ def _kubernetes_node(labels: Mapping[str, str], node: Mapping[str, Any]) -> _Nod
     name = next((labels[key] for key in _GPU_LABELS if key in labels), "untyped GPUs")
     name = sliced[0] if sliced else name if total else ""
     ready = all(
-        one["status"] == "True"
-        for one in node["status"].get("conditions", ())
-        if one["type"] == "Ready"
+        value["status"] == "True"
+        for value in node["status"].get("conditions", ())
+        if value["type"] == "Ready"
     )
     cpus = str(has["cpu"])
     return _Nodes(

@@ -278,7 +278,7 @@ def listing(folder: Path) -> tuple[dict[str, bool], list[str]]:
             found |= {entry.path: True for entry in inside}
             if len(inside) <= MOST_IN_FOLDER:
                 listed.append(str(current))
-            waiting += [Path(one.path) for one in inside if one.is_dir(follow_symlinks=False)]
+            waiting += [Path(entry.path) for entry in inside if entry.is_dir(follow_symlinks=False)]
     return found, listed
 
 

@@ -179,10 +179,10 @@ def _in_events(program: Program) -> Iterator[Use]:
     for event in program.events:
         if isinstance(event, Imported):
             for name in _imported(event):
-                yield from (Use(one, event.at, "import") for one in _named(name))
+                yield from (Use(change, event.at, "import") for change in _named(name))
         elif isinstance(event, Looked):
             if not event.item and not event.stored and (name := _looked(event)):
-                yield from (Use(one, event.at, "attribute") for one in _named(name))
+                yield from (Use(change, event.at, "attribute") for change in _named(name))
         elif isinstance(event, Called):
             yield from _in_call(event)
 
@@ -195,16 +195,16 @@ def _in_call(event: Called) -> Iterator[Use]:
         elif change.keyword in event.keywords:
             yield Use(change, event.at, "keyword")
     if not name.endswith("."):
-        yield from (Use(one, event.at, "attribute") for one in _named(name, above=True))
+        yield from (Use(c, event.at, "attribute") for c in _named(name, above=True))
 
 
 def _named(name: str, above: bool = False) -> Iterator[ApiChange]:
     """The changes of a name, or with ``above`` those of the names that contain it."""
     if not above:
-        yield from (one for one in changes().get(name, ()) if not one.keyword)
+        yield from (change for change in changes().get(name, ()) if not change.keyword)
     while "." in name:
         name = name.rpartition(".")[0]
-        yield from (one for one in changes().get(name, ()) if not one.keyword)
+        yield from (change for change in changes().get(name, ()) if not change.keyword)
 
 
 def _imported(event: Imported) -> Iterator[str]:
@@ -264,7 +264,7 @@ def elsewhere(target: Target, name: str, fits: Callable[[Signature], bool] | Non
             found.append(_minor(version))
     if not found or not have:
         return ""
-    later = [one for one in found if not reached(have, one)]
+    later = [text for text in found if not reached(have, text)]
     if later:
         return f"Install {history.distribution}>={later[0]} there, or do without it."
     return f"Write it for {history.distribution} {_minor(have)}, or pin {history.distribution}=={found[-1]}.*."
@@ -309,6 +309,6 @@ def _among(
     if is_open or not beside or len(rest) > 2:
         return None, None, beside
     inner = f"{module}.{written}"
-    if any(one == inner or one.startswith(inner + ".") for one in api):
+    if any(text == inner or text.startswith(inner + ".") for text in api):
         return True, None, beside
     return False, None, beside

@@ -57,9 +57,9 @@ class Loaded:
 
 def loads_of(program: Program, target: Target) -> Iterator[Loaded]:
     """Yield the calls of ``torch.load`` that load known content."""
-    opened = [one for one in world_of(program, target).opened if one.sure]
-    files = {id(one.access.call): one.local for one in opened}
-    saved = [save for one in _before(program) for save in _saves(one)]
+    opened = [opened_file for opened_file in world_of(program, target).opened if opened_file.sure]
+    files = {id(opened_file.access.call): opened_file.local for opened_file in opened}
+    saved = [save for each_program in _before(program) for save in _saves(each_program)]
     for call in program.calls:
         if call.name == "torch.save":
             saved.append(_saved(call))
@@ -98,10 +98,10 @@ class _Save:
 
 def _before(program: Program) -> Iterator[Program]:
     """The programs that the same submission runs before in the same directory, the last first."""
-    one = program.before
-    while one is not None and one.job.folder == program.job.folder:
-        yield one
-        one = one.before
+    each_program = program.before
+    while each_program is not None and each_program.job.folder == program.job.folder:
+        yield each_program
+        each_program = each_program.before
 
 
 def _saves(program: Program) -> Iterator[_Save]:
@@ -249,7 +249,7 @@ class _Opcodes:
         self.stack.append(f"{module}.{name}")
 
     def _slice(self) -> list[object]:
-        at = max(index for index, one in enumerate(self.stack) if one is _MARK)
+        at = max(index for index, value in enumerate(self.stack) if value is _MARK)
         items = self.stack[at + 1 :]
         del self.stack[at:]
         return items

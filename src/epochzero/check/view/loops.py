@@ -58,7 +58,7 @@ def _loops(module: Module, place: SourceLocation) -> tuple[_Node, ...]:
     scope = _scope(code, place)
     loops: list[_Node] = [*code.of(ast.For), *code.of(ast.AsyncFor), *code.of(ast.While)]
     around = [loop for loop in loops if _has(loop, place) and code.scope(loop) is scope]
-    return tuple(sorted(around, key=lambda one: (one.lineno, one.col_offset)))
+    return tuple(sorted(around, key=lambda node: (node.lineno, node.col_offset)))
 
 
 def _scope(code: Code, place: SourceLocation) -> ast.AST | None:
@@ -69,7 +69,7 @@ def _scope(code: Code, place: SourceLocation) -> ast.AST | None:
         for function in functions
         if function.body[0].lineno <= place.line <= (function.end_lineno or 0)
     ]
-    return max(around, key=lambda one: one.lineno, default=code.module.tree)
+    return max(around, key=lambda node: node.lineno, default=code.module.tree)
 
 
 def _has(loop: _Node, place: SourceLocation) -> bool:

@@ -108,7 +108,7 @@ class Models:
             return "eval"
         given = (*call.arguments, *call.keywords.values())
         is_known = call.name.startswith(("torch.", "builtins."))
-        return "?" if not is_known and any(self.model(one) == model for one in given) else ""
+        return "?" if not is_known and any(self.model(value) == model for value in given) else ""
 
     def is_trained(self, model: Model) -> bool:
         """Whether an optimizer steps its parameters."""
@@ -126,8 +126,8 @@ def _parameters(value: Value | None) -> Iterator[Instance]:
     if isinstance(value, Instance):
         if value.made_by.endswith((".parameters", ".named_parameters")):
             yield value
-        for one in (value.part_of, *value.arguments):
-            yield from _parameters(one)
+        for each_value in (value.part_of, *value.arguments):
+            yield from _parameters(each_value)
     elif isinstance(value, Items):
-        for one in value.values:
-            yield from _parameters(one)
+        for each_value in value.values:
+            yield from _parameters(each_value)

@@ -126,7 +126,9 @@ class Reach:
         An error if the job certainly reaches it, or if no condition precedes it: loops over data and epochs are assumed to run at
         least once.
         """
-        if at.certain or not any(self._is_conditional(one) for one in (at.place, *at.via)):
+        if at.certain or not any(
+            self._is_conditional(location) for location in (at.place, *at.via)
+        ):
             return "error"
         return "warning"
 

@@ -24,7 +24,7 @@ _Lines = tuple[int, int]
 
 def names_of_versions(modules: Iterable[Module]) -> frozenset[str]:
     """The names that hold, and functions that return, a version or whether a library has an attribute."""
-    given = [one for module in modules for one in _given(code_of(module))]
+    given = [row for module in modules for row in _given(code_of(module))]
     found: set[str] = set()
     before = -1
     while before != len(found):
@@ -39,9 +39,9 @@ def _given(code: Code) -> Iterator[tuple[str, bool, ast.expr]]:
         of_lack = _is_lack(code.parent[assign]) and isinstance(assign.value, ast.Constant)
         is_of_version = of_lack or _is_version(code, assign.value)
         for target in assign.targets:
-            for one in target.elts if isinstance(target, ast.Tuple) else [target]:
-                if isinstance(one, ast.Name) and not isinstance(assign.value, ast.IfExp):
-                    yield one.id, is_of_version, assign.value
+            for element in target.elts if isinstance(target, ast.Tuple) else [target]:
+                if isinstance(element, ast.Name) and not isinstance(assign.value, ast.IfExp):
+                    yield element.id, is_of_version, assign.value
     for returned in code.of(ast.Return):
         function = code.function(returned)
         if function is not None and isinstance(

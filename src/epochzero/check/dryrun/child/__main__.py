@@ -115,7 +115,7 @@ class DryRun:
         except Exception as unfit:
             self._records.emit("unfit", why=str(unfit))
             return 0, None
-        ranks = {one["rank"]: one["environment"] for one in self._spec["ranks"]}
+        ranks = {value["rank"]: value["environment"] for value in self._spec["ranks"]}
         if len(ranks) > 1:
             return self._all_ranks(ranks)
         status = self._ran()
@@ -176,7 +176,7 @@ class DryRun:
     def _torch(self, torch: ModuleType) -> None:
         """Torch is imported: by the job, or to pretend its GPU."""
         self._phases.torch(torch)
-        running = [one["rank"] for one in self._spec["ranks"]]
+        running = [value["rank"] for value in self._spec["ranks"]]
         if len(running) > 1 and torch.distributed.is_available():
             import_module("epochzero.check.dryrun.child.group").install(running)
         self._layers = import_module("epochzero.check.dryrun.child.layers")

@@ -38,7 +38,7 @@ class _Notes(ast.NodeTransformer):
         for field in ("body", "orelse", "finalbody"):
             body = getattr(node, field, None)
             if isinstance(body, list):
-                setattr(node, field, [one for inner in body for one in self._noted(inner)])
+                setattr(node, field, [n for inner in body for n in self._noted(inner)])
         return node
 
     def _noted(self, node: ast.stmt) -> list[ast.stmt]:

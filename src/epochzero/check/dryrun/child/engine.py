@@ -168,7 +168,7 @@ def modules(configured: Callable[[dict[str, Any]], None]) -> dict[str, dict[str,
         _init_distributed()
         if torch.cuda.is_available():
             model.to(device="cuda", dtype=half_of(read))
-        trained = [one for one in model.parameters() if one.requires_grad]
+        trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
         if callable(optimizer):
             optimizer = optimizer(trained)
         optimizer = optimizer or optimizer_of(read, model_parameters or trained)

@@ -121,7 +121,7 @@ class RankGroup(_ProcessGroup):  # type: ignore[misc]
                 )
             self._same("all_gather", None if self._uneven else tensor)
             self._gather(places, tensor)
-        return _done([one for places in outputs for one in places])
+        return _done([place for places in outputs for place in places])
 
     def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """The same of several tensors."""
@@ -248,12 +248,12 @@ class RankGroup(_ProcessGroup):  # type: ignore[misc]
         own = torch.tensor([zlib.crc32(name.encode()), _fingerprint(tensor)])
         every = [torch.empty_like(own) for _ in self._running]
         self._gloo.allgather([every], [own]).wait()
-        if any(int(one[0]) != int(own[0]) for one in every):
+        if any(int(each_tensor[0]) != int(own[0]) for each_tensor in every):
             raise RuntimeError(f"{MISMATCH}: this rank calls {name}, another one does not")
         others = [
             rank
-            for rank, one in zip(self._running, every)  # noqa: B905
-            if tensor is not None and int(one[1]) != int(own[1])
+            for rank, each_tensor in zip(self._running, every)  # noqa: B905
+            if tensor is not None and int(each_tensor[1]) != int(own[1])
         ]
         if tensor is not None and others:
             raise RuntimeError(

@@ -40,20 +40,20 @@ class Lists:
 
     def begins(self) -> None:
         """An iteration begins."""
-        self._lengths.append({id(one): len(one) for one in self._found()})
+        self._lengths.append({id(items): len(items) for items in self._found()})
 
     def left_out(self, count: int) -> bool:
         """As many iterations are left out: what they would add is added; whether it is to any list."""
         if len(self._lengths) < 2:
             return False
         before, then = self._lengths
-        grown = [one for one in self._found() if _grew(one, before, then)]
-        for one in grown:
-            last = one[then[id(one)] - len(one) :]
+        grown = [items for items in self._found() if _grew(items, before, then)]
+        for each_items in grown:
+            last = each_items[then[id(each_items)] - len(each_items) :]
             if _is_little(last, count, real=self._real):
-                one.extend(last * count)
+                each_items.extend(last * count)
                 for lengths in self._lengths:
-                    lengths[id(one)] += len(last) * count
+                    lengths[id(each_items)] += len(last) * count
         return bool(grown)
 
     def _found(self) -> Iterator[list[Any]]:

@@ -215,7 +215,7 @@ def _reported(ranks: Sequence[Rank], records: Records) -> tuple[int, dict[str, A
         return 1, None
     ended = [rank.ended for rank in ranks if rank.ended]
     # The first that the time limit stopped, else any.
-    for over in sorted(ended, key=lambda one: bool(one["why"] != "time"))[:1]:
+    for over in sorted(ended, key=lambda record: bool(record["why"] != "time"))[:1]:
         records.emit(**over)
     status = next((rank.status for rank in ranks if rank.status), 0)
     return status or 0, ranks[0].onward

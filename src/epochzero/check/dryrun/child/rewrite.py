@@ -105,7 +105,7 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if not isinstance(node.func, ast.Name) or node.func.id != "map" or node.keywords:
             return node
-        if len(node.args) != 2 or any(isinstance(one, ast.Starred) for one in node.args):
+        if len(node.args) != 2 or any(isinstance(argument, ast.Starred) for argument in node.args):
             return node
         place = _placed(node.lineno, node.end_lineno)
         return _at(_call(RUNTIME, "mapped", [*place, node.func, *node.args]), node)
@@ -187,7 +187,7 @@ def _ends_itself(node: ast.For | ast.While, name: str) -> bool:
     is_range = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "range"
     return is_range and any(
         isinstance(inner, ast.If)
-        and any(isinstance(one, ast.Break) for one in inner.body)
+        and any(isinstance(each_node, ast.Break) for each_node in inner.body)
         and not _mentions(inner.test, counted)
         for inner in _inside(node)
     )
@@ -246,8 +246,8 @@ def _added_to(node: ast.For | ast.While) -> list[ast.expr]:
                 others.add(ast.unparse(inner.value))
         elif isinstance(inner, (ast.Assign, ast.Delete)):
             targets = [inner_ for target in inner.targets for inner_ in ast.walk(target)]
-            others |= {ast.unparse(one) for one in targets if isinstance(one, ast.expr)}
-    return [one for name, one in added.items() if name not in others and _pure(one)]
+            others |= {ast.unparse(target) for target in targets if isinstance(target, ast.expr)}
+    return [n for name, n in added.items() if name not in others and _pure(n)]
 
 
 def _thunk(value: ast.expr) -> ast.expr:

@@ -185,8 +185,8 @@ class _Traced:
             rows = None if self._fits else self._rows(estimator, told.get("X"), told.get("y"))
             if rows is not None:
                 many = told["X"].shape[0]
-                given = tuple(_at(one, rows, many) for one in given)
-                options = {name: _at(one, rows, many) for name, one in options.items()}
+                given = tuple(_at(value, rows, many) for value in given)
+                options = {name: _at(value, rows, many) for name, value in options.items()}
             self._fits += 1
             try:
                 return fit(estimator, *given, **options)
@@ -315,7 +315,7 @@ def _operations(function: Any, arguments: Any, options: Any) -> float:
     leaves = import_module("jax").tree.leaves((arguments, options))
     if (
         not hasattr(function, "lower")
-        or sum(getattr(one, "nbytes", 0) for one in leaves) < INPUT_BYTES
+        or sum(getattr(leaf, "nbytes", 0) for leaf in leaves) < INPUT_BYTES
     ):
         return 0.0
     try:
@@ -328,9 +328,9 @@ def _assumed(shapes: Any) -> Any:
     """Ones in the place of each shape, whole numbers as zeros: as of a pretended GPU."""
     jax = import_module("jax")
 
-    def values(one: Any) -> Any:
-        whole = not jax.numpy.issubdtype(one.dtype, jax.numpy.inexact)
-        return jax.numpy.full(one.shape, 0 if whole else 1, one.dtype)
+    def values(value: Any) -> Any:
+        whole = not jax.numpy.issubdtype(value.dtype, jax.numpy.inexact)
+        return jax.numpy.full(value.shape, 0 if whole else 1, value.dtype)
 
     return jax.tree.map(values, shapes)
 

@@ -88,20 +88,20 @@ class _Without:
     def _ready(self, given: Sequence[Any]) -> list[Any]:
         """What is prepared: the model as DeepSpeed has it, what only stands for an optimizer made one."""
         torch, engine = import_module("torch"), import_module(_ENGINE)
-        model = next((one for one in given if isinstance(one, torch.nn.Module)), None)
+        model = next((value for value in given if isinstance(value, torch.nn.Module)), None)
         if model is not None:
             self._takes(model)
         ready = [
-            engine.optimizer_of(self._config, one.params) if _is_dummy(one, "Optim") else one
-            for one in given
+            engine.optimizer_of(self._config, value.params) if _is_dummy(value, "Optim") else value
+            for value in given
         ]
-        optimizer = next((one for one in ready if isinstance(one, torch.optim.Optimizer)), None)
+        optimizer = next((v for v in ready if isinstance(v, torch.optim.Optimizer)), None)
         constant = functools.partial(torch.optim.lr_scheduler.LambdaLR, lr_lambda=lambda _: 1.0)
         return [
-            (one.lr_scheduler_callable or constant)(optimizer)
-            if _is_dummy(one, "Scheduler")
-            else one
-            for one in ready
+            (value.lr_scheduler_callable or constant)(optimizer)
+            if _is_dummy(value, "Scheduler")
+            else value
+            for value in ready
         ]
 
     def arguments(self, module: Any) -> None:

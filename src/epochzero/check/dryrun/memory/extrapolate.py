@@ -86,10 +86,10 @@ class _Kept:
 
     def _extend(self, skip: Skip) -> None:
         *older, first, second, end = skip.begun
-        before = {self._ends(one, skip) for one in self._alive(skip, first, second)}
+        before = {self._ends(number, skip) for number in self._alive(skip, first, second)}
         sites = {site for site, _ in before}
         for begun, ended in pairwise([*older, first]):
-            sites &= {self._made[one].site for one in self._alive(skip, begun, ended)}
+            sites &= {self._made[number].site for number in self._alive(skip, begun, ended)}
         kept: Counter[tuple[str, int]] = Counter()
         for storage in self._alive(skip, second, end):
             made = self._made[storage]

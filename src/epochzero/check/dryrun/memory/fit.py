@@ -140,7 +140,9 @@ def _next(tried: Mapping[int, Tried], low: int, high: int, step: int, room: int)
 
 def _guess(tried: Mapping[int, Tried], room: int) -> int:
     """Where the line through the two largest peaks reaches the limit; 0 where they do not grow."""
-    known = sorted((one.value, one.allocated) for one in tried.values() if one.allocated)
+    known = sorted(
+        (attempt.value, attempt.allocated) for attempt in tried.values() if attempt.allocated
+    )
     if len(known) < 2 or known[-1][1] <= known[-2][1]:
         return 0
     (x, a), (y, b) = known[-2:]

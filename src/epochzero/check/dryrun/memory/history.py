@@ -84,12 +84,12 @@ def correction(history: Sequence[PastPeak], job: Job, gpu: str, now: int = 0) ->
     """
     kind, same = kind_of_job(job), same_job(job)
     alike = [
-        one
-        for one in history
-        if one.gpu == gpu and (one.job == kind if one.estimated > 0 else now and one.job == same)
+        p
+        for p in history
+        if p.gpu == gpu and (p.job == kind if p.estimated > 0 else now and p.job == same)
     ]
-    ended = [one.ratio(now) for one in alike if not one.wanted] or [1.0]
-    failed = max((one.ratio(now) for one in alike if one.wanted), default=0.0)
+    ended = [peak.ratio(now) for peak in alike if not peak.wanted] or [1.0]
+    failed = max((peak.ratio(now) for peak in alike if peak.wanted), default=0.0)
     return Correction(
         low=min(ended),
         likely=max(median(ended), failed),

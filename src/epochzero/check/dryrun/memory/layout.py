@@ -165,7 +165,7 @@ def divided(
         memory = estimate(ranked, gpu, environment, layout.gpus, corrected)
         states = sum(_most_of(most, kind) for kind in _OF_MODEL)
         found.append(LayoutMemory(str(layout), layout.gpus, stage + 1, states, memory))
-    return max(found, key=lambda one: one.memory.allocated.likely)
+    return max(found, key=lambda each_memory: each_memory.memory.allocated.likely)
 
 
 def _assumed(layout: Layout) -> Iterator[str]:
@@ -206,8 +206,8 @@ class _Model:
         self.trace = trace
         self.allocs = [event for event in trace.events if isinstance(event, Alloc)]
         names = {
-            one.storage: trace.names.get(one.storage) or trace.site(one).layer
-            for one in self.allocs
+            allocation.storage: trace.names.get(allocation.storage) or trace.site(allocation).layer
+            for allocation in self.allocs
         }
         found = {number: match for number, name in names.items() if (match := _BLOCK.match(name))}
         stacks = Counter(

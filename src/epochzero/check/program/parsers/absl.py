@@ -107,8 +107,8 @@ def _taken(
         problems.append(value)
         return Anything("not a value that is allowed")
     define = option.keywords.get("define")
-    one = Constant(value, place) if not isinstance(value, list) else None
-    if one is None:
+    constant = Constant(value, place) if not isinstance(value, list) else None
+    if constant is None:
         return Items("list", tuple(Constant(part, place) for part in value))  # type: ignore[union-attr]
     if isinstance(define, Constant) and "multi_" in str(define.value):
         before = values.get(option.flags[0])
@@ -117,8 +117,8 @@ def _taken(
             if isinstance(before, Items) and before is not option.keywords.get("default")
             else ()
         )
-        return Items("list", (*earlier, one))
-    return one if _kind(option) else Anything("a flag of the program's own type")
+        return Items("list", (*earlier, constant))
+    return constant if _kind(option) else Anything("a flag of the program's own type")
 
 
 def _converted(

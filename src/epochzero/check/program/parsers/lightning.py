@@ -113,7 +113,7 @@ class _Reader:
         top, dot, below = name.partition(".")
         option = self.options.get(name)
         if top not in _TOP:
-            self.unknown(shown, [f"--{one}" for one in (*self.options, *_TOP)], at)
+            self.unknown(shown, [f"--{text}" for text in (*self.options, *_TOP)], at)
         elif option is not None:
             self.values[name] = value
             self.typed(option, value, shown, at)

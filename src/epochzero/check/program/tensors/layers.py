@@ -114,7 +114,7 @@ def _windows(moved: Iterable[tuple[Dim, Dim, Dim, Dim, Dim]]) -> list[Dim]:
     Raises:
         NotKnown: the window does not fit.
     """
-    sizes = [_window(*one) for one in moved]
+    sizes = [_window(*row) for row in moved]
     if any(isinstance(size, int) and size < 1 for size in sizes):
         raise NotKnown
     return sizes
@@ -122,7 +122,7 @@ def _windows(moved: Iterable[tuple[Dim, Dim, Dim, Dim, Dim]]) -> list[Dim]:
 
 def _window(size: Dim, kernel: Dim, stride: Dim, padding: Dim, dilation: Dim) -> Dim:
     """The number of window positions; 0 or less if the window does not fit."""
-    known = [one for one in (kernel, stride, padding, dilation) if isinstance(one, int)]
+    known = [value for value in (kernel, stride, padding, dilation) if isinstance(value, int)]
     if len(known) != 4:
         return fresh()
     kernel, stride, padding, dilation = known

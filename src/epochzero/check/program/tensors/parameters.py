@@ -15,7 +15,7 @@ def numbers(value: V | None) -> list[Dim] | None:
     if not isinstance(value, (Box, Items)) or not content.complete:  # type: ignore[union-attr]
         return None
     found = [as_dim(each_value) for each_value in content.values]  # type: ignore[union-attr]
-    return [fresh() if one is None else one for one in found]
+    return [fresh() if each_value is None else each_value for each_value in found]
 
 
 class Given:

@@ -93,15 +93,15 @@ def quotient(whole: Dim, part: Dim) -> Dim | None:
     number, factors = _parts(whole)
     divisor, unknown = _parts(part)
     left = list(factors)
-    for one in unknown:
-        if one not in left:
+    for value in unknown:
+        if value not in left:
             return fresh()
-        left.remove(one)
+        left.remove(value)
     if not divisor:
         return fresh()
     if number % divisor:
         return fresh() if left else None
-    return product([number // divisor, *(Size(factors=(one,)) for one in left)])
+    return product([number // divisor, *(Size(factors=(each_value,)) for each_value in left)])
 
 
 def differ(one: Dim, other: Dim) -> bool:

@@ -256,7 +256,7 @@ def _parallel_init(
     self.require_backward_grad_sync = True
     self._buckets = []
     for parameters in _groups(trained, bucket_cap_mb or 25):
-        values = sum(one.numel() for one in parameters)
+        values = sum(parameter.numel() for parameter in parameters)
         bucket = torch.empty(values, dtype=parameters[0].dtype, device=self.device)
         self._buckets.append(bucket)
         if gradient_as_bucket_view:
@@ -267,12 +267,12 @@ def _groups(parameters: list[Any], megabytes: float) -> list[list[Any]]:
     """The parameters of each bucket, as the reducer has them: from the last, each type for itself."""
     full: list[list[Any]] = []
     filling: dict[torch.dtype, list[Any]] = {}
-    limits = dict.fromkeys((one.dtype for one in parameters), FIRST_BUCKET_BYTES)
+    limits = dict.fromkeys((value.dtype for value in parameters), FIRST_BUCKET_BYTES)
     for parameter in reversed(parameters):
         kind = parameter.dtype
         group = filling.setdefault(kind, [])
         group.append(parameter)
-        if sum(one.nbytes for one in group) >= limits[kind]:
+        if sum(value.nbytes for value in group) >= limits[kind]:
             full.append(filling.pop(kind))
             limits[kind] = int(megabytes * (1 << 20))
     return [*full, *filling.values()]
@@ -280,7 +280,7 @@ def _groups(parameters: list[Any], megabytes: float) -> list[list[Any]]:
 
 def _view_bucket(parameters: list[Any], bucket: torch.Tensor) -> None:
     """Each gradient, when it is made, is copied to its place in the bucket, and given back."""
-    places = iter(torch.split(bucket, [one.numel() for one in parameters]))
+    places = iter(torch.split(bucket, [value.numel() for value in parameters]))
     for parameter in parameters:
         there = next(places).view(parameter.shape)
         parameter.register_post_accumulate_grad_hook(partial(_moved, place=there))
