@@ -30,7 +30,7 @@ def test_what_is_wrong_is_less_valid(dissection: Dissection) -> None:
     assert dissection.dissector.layers == ("first", "second", "third")
     assert dissection.chosen.auc.value is not None
     assert dissection.chosen.auc.value > 0.8
-    assert {one.name for one in dissection.scores} == {
+    assert {score.name for score in dissection.scores} == {
         "dissector linear", "dissector log", "dissector exp", "max softmax", "max logit", "energy",
         "Mahalanobis", "relative Mahalanobis", "nearest neighbors", "ViM", "DDU",
     }  # fmt: skip
@@ -49,16 +49,16 @@ def test_the_same_seed_gives_the_same_result(
 ) -> None:
     again, other = (dict(dissect(net, *data, seed=seed).to_dict()) for seed in (0, 1))
     first = dict(dissection.to_dict())
-    for one in (first, again, other):
-        del one["overhead"]
+    for record in (first, again, other):
+        del record["overhead"]
     assert json.dumps(first) == json.dumps(again)
     assert json.dumps(first) != json.dumps(other)
 
 
 def test_the_model_stays_as_it_was(net: nn.Module, data: Data) -> None:
-    before = {name: one.clone() for name, one in net.state_dict().items()}
+    before = {name: value.clone() for name, value in net.state_dict().items()}
     dissect(net, data[0], data[1], layers=["third"])
-    assert all(torch.equal(one, before[name]) for name, one in net.state_dict().items())
+    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
     assert not any(module._forward_hooks for module in net.modules())
 
 
@@ -161,7 +161,7 @@ def test_features_are_bounded(shape: tuple[int, ...]) -> None:
 
 def test_probabilities_leave_no_energy(net: nn.Module, data: Data) -> None:
     found = dissect(nn.Sequential(net, nn.Softmax(dim=1)), *data, layers=["0.third"])
-    assert "energy" not in {one.name for one in found.scores}
+    assert "energy" not in {score.name for score in found.scores}
     assert any("energy is the same for all examples" in note for note in found.notes)
     assert any("ViM: the logits are not a linear function" in note for note in found.notes)
 
@@ -200,5 +200,5 @@ def test_wrong_layers_and_data_are_told_of(net: nn.Module, data: Data) -> None:
 def test_the_report_shows_all_scores(dissection: Dissection) -> None:
     pytest.importorskip("matplotlib")
     page = to_html(dissection_report(dissection))
-    assert all(one.name in page for one in dissection.scores)
+    assert all(score.name in page for score in dissection.scores)
     assert "mean snapshot validity" in page

@@ -67,7 +67,7 @@ def test_calibration_by_hand() -> None:
     # Bins of 1/15: two predictions at 0.95 that are all right, two at 0.55 of which half are.
     found = expected_calibration_error(confidence, right, 0)
     assert found.value == pytest.approx((2 * 0.05 + 2 * 0.05) / 4)
-    assert [(one.count, one.accuracy) for one in reliability(confidence, right)] == [
+    assert [(each_bin.count, each_bin.accuracy) for each_bin in reliability(confidence, right)] == [
         (2, 0.5), (2, 1.0)
     ]  # fmt: skip
     scores = brier_scores(np.array([[0.7, 0.2, 0.1]]), np.array([1]))
@@ -78,20 +78,20 @@ def test_coverage_is_that_of_a_plain_loop(net: nn.Module, data: Data) -> None:
     few = data[1].take(torch.arange(20))
     outputs: list[Tensor] = []
     handles = [
-        one.register_forward_hook(lambda layer, given, output: outputs.append(output.detach()))
-        for one in net.modules()
-        if not list(one.children())
+        module.register_forward_hook(lambda layer, given, output: outputs.append(output.detach()))
+        for module in net.modules()
+        if not list(module.children())
     ]
     net(few.inputs)
     for handle in handles:
         handle.remove()
     highest: list[float] = []
     for output in outputs:
-        scaled = [(one - one.min()) / (one.max() - one.min()) for one in output.numpy()]
+        scaled = [(value - value.min()) / (value.max() - value.min()) for value in output.numpy()]
         for channel in range(output.shape[1]):
-            highest.append(max(float(one[channel].mean()) for one in scaled))
+            highest.append(max(float(value[channel].mean()) for value in scaled))
     for threshold, share in neuron_coverage(as_classifier(net), few):
-        assert share == pytest.approx(np.mean([one > threshold for one in highest]))
+        assert share == pytest.approx(np.mean([number > threshold for number in highest]))
 
 
 def test_a_layer_that_is_constant_covers_nothing() -> None:

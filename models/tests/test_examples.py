@@ -59,7 +59,9 @@ def test_code_gives_examples(own: str, name: str) -> None:
 
 
 def test_a_shuffling_loader_follows_the_seed(own: str) -> None:
-    first, again, other = (load_examples(f"{own}:shuffled", seed=one).inputs for one in (1, 1, 2))
+    first, again, other = (
+        load_examples(f"{own}:shuffled", seed=literal).inputs for literal in (1, 1, 2)
+    )
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
 

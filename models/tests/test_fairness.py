@@ -48,7 +48,7 @@ class Rule(nn.Module):
 
 
 def numbers(name: str, count: int) -> Attribute:
-    return Attribute(name, tuple(float(one) for one in range(count)))
+    return Attribute(name, tuple(float(index) for index in range(count)))
 
 
 @pytest.fixture
@@ -91,15 +91,15 @@ def test_seeds_come_from_all_clusters_in_turn(people: PeopleTable) -> None:
 
 def test_adf_finds_what_chance_finds_rarely_and_the_seed_decides(people: PeopleTable) -> None:
     first, again = (measure_fairness(Rule(), people, budget=INPUTS, seed=3) for _ in range(2))
-    found = {one.search: one.found for one in first.searches}
+    found = {search.search: search.found for search in first.searches}
     # Three incomes by three hundred sizes of shoes are all there is.
     assert all(0 < count <= 900 for count in found.values())
-    for name, one in first.instances.items():
-        assert torch.equal(one.levels, again.instances[name].levels)
-        assert len(torch.unique(one.levels[:, 1:], dim=0)) == len(one)
-        assert ((one.levels[:, 1] > 70) & (one.levels[:, 1] <= 73)).all()
+    for name, candidate in first.instances.items():
+        assert torch.equal(candidate.levels, again.instances[name].levels)
+        assert len(torch.unique(candidate.levels[:, 1:], dim=0)) == len(candidate)
+        assert ((candidate.levels[:, 1] > 70) & (candidate.levels[:, 1] <= 73)).all()
     assert first.drivers == again.drivers
-    by_name = {one.attribute: one.share.value or 0 for one in first.drivers}
+    by_name = {driver.attribute: driver.share.value or 0 for driver in first.drivers}
     assert by_name["sex"] == 1.0
     assert by_name["income"] > 0.9
     assert by_name["shoe"] == 0.0
@@ -107,14 +107,14 @@ def test_adf_finds_what_chance_finds_rarely_and_the_seed_decides(people: PeopleT
 
 def test_a_budget_of_instances_is_kept_and_one_is_needed(people: PeopleTable) -> None:
     few = measure_fairness(Rule(), people, budget=Budget(inputs=6000, instances=7))
-    assert [one.found for one in few.searches] == [7, 7, 7]
+    assert [search.found for search in few.searches] == [7, 7, 7]
     with pytest.raises(InputError, match="seconds or inputs"):
         Budget(instances=7)
 
 
 def test_a_fair_model_has_no_instances(people: PeopleTable) -> None:
     found = measure_fairness(Rule(0.0), people, budget=Budget(inputs=3000), retrain=True)
-    assert [one.found for one in found.searches] == [0, 0, 0]
+    assert [search.found for search in found.searches] == [0, 0, 0]
     assert found.discriminated.value == 0
     assert (found.drivers, found.examples) == ((), ())
     assert found.left_out["retraining"] == "nothing was found"
@@ -123,7 +123,7 @@ def test_a_fair_model_has_no_instances(people: PeopleTable) -> None:
 def test_without_gradients_the_others_run_alone(people: PeopleTable) -> None:
     blind = Classifier("blind", Rule(), torch.device("cpu"), None, "it has no gradients")
     found = measure_fairness(blind, people, budget=INPUTS, retrain=True)
-    assert [one.search for one in found.searches] == ["AEQUITAS", "random"]
+    assert [search.search for search in found.searches] == ["AEQUITAS", "random"]
     assert found.left_out["ADF"] == found.left_out["retraining"] == "blind: it has no gradients"
 
 
@@ -136,7 +136,7 @@ class Detached(Rule):
 
 def test_outputs_without_gradients_are_noticed(people: PeopleTable) -> None:
     found = measure_fairness(Detached(), people, budget=INPUTS)
-    assert [one.search for one in found.searches] == ["AEQUITAS", "random"]
+    assert [search.search for search in found.searches] == ["AEQUITAS", "random"]
     assert "have no gradients with respect to its inputs" in found.left_out["ADF"]
 
 
@@ -162,8 +162,8 @@ class Counting(Rule):
 
 def test_all_inputs_are_checked_where_the_budget_suffices(people: PeopleTable) -> None:
     found = measure_fairness(Rule(), people, budget=Budget(inputs=30_000))
-    (one,) = found.searches
-    assert (one.search, one.found, one.checked) == ("exhaustive", 900, 30_000)
+    (search,) = found.searches
+    assert (search.search, search.found, search.checked) == ("exhaustive", 900, 30_000)
     assert found.inputs == 30_000
     assert "exhaustive search" not in found.left_out
     assert "all there is" in to_html(fairness_report(found))
@@ -248,7 +248,7 @@ def test_retraining_makes_a_network_fairer(monkeypatch: pytest.MonkeyPatch) -> N
     people = made.people
     train, _ = people.parts(0)
     net = train_network(people.examples.take(train))
-    weights = [one.clone() for one in net.parameters()]
+    weights = [parameter.clone() for parameter in net.parameters()]
     found = measure_fairness(net, people, budget=Budget(inputs=20_000), retrain=True)
     after = found.retrained
     assert after is not None
@@ -275,7 +275,7 @@ def test_levels_and_inputs_are_each_others_inverse(columns: list[list[float]]) -
     levels = domain.drawn(50, torch.Generator().manual_seed(0))
     again = domain.inputs(domain.levels(domain.inputs(levels)))
     assert torch.equal(again, domain.inputs(levels))
-    assert all(len(one.values) <= 101 for one in attributes)
+    assert all(len(attribute.values) <= 101 for attribute in attributes)
 
 
 def test_a_step_stays_in_the_domain(people: PeopleTable) -> None:
@@ -311,7 +311,7 @@ def test_a_table_is_read_with_its_texts(tmp_path: Path) -> None:
         'job = ["cook", "clerk", "nurse"]\nage = { low = 20, high = 60, step = 5 }\n'
     )
     people = load_people(str(tmp_path / "t.csv"), protected=["sex"], domains=tmp_path / "d.toml")
-    assert [one.name for one in people.domain.attributes] == ["sex", "age", "job"]
+    assert [attribute.name for attribute in people.domain.attributes] == ["sex", "age", "job"]
     assert people.levels.tolist() == [[0, 2, 1], [1, 4, 0], [0, 0, 0]]
     assert people.domain.inputs(people.levels).tolist()[1] == [1.0, 40.0, 0.0]
     assert (people.classes, people.labels.tolist()) == (("no", "yes"), [0, 1, 0])
@@ -398,7 +398,7 @@ def test_the_labels_follow_the_known_discrimination(kind: str) -> None:
         hit = made.discriminates(made.levels, region)
         group = torch.ones(len(hit), dtype=torch.bool)
         for name, level in region.group.items():
-            at = next(n for n, one in enumerate(made.domain.attributes) if one.name == name)
+            at = next(n for n, attr in enumerate(made.domain.attributes) if attr.name == name)
             group &= made.levels[:, at] == level
         assert hit.any()
         assert (made.labels[hit & group] == 0).all()
@@ -419,7 +419,7 @@ def test_the_result_is_json_and_files(
     write_instances(found, people, tmp_path)
     lines = (tmp_path / "instances.csv").read_text().splitlines()
     assert lines[0] == "search,sex,income,shoe,other sex,output,other output"
-    assert len(lines) == 1 + sum(one.found for one in found.searches)
+    assert len(lines) == 1 + sum(search.found for search in found.searches)
     if found.retrained is not None:
         write_weights(found, tmp_path)
         net.load_state_dict(torch.load(tmp_path / "retrained.pt", weights_only=True))
@@ -450,7 +450,7 @@ def test_groups_are_compared_as_scikit_learn_counts_them(people: PeopleTable) ->
         name: abs((first.rates[name].value or 0) - (second.rates[name].value or 0))
         for name in first.rates
     }
-    differences = {one.criterion: one.difference.value for one in found.disparities}
+    differences = {d.criterion: d.difference.value for d in found.disparities}
     assert differences == pytest.approx({
         "demographic parity": gaps["selected"],
         "equalized odds": max(gaps["true positive"], gaps["false positive"]),
@@ -484,5 +484,5 @@ def test_a_protected_number_has_quarters_and_small_groups_are_not_compared() -> 
     assert found.groups[0].value.startswith("0 to ")
     few = PeopleTable("people", domain, levels[:9], levels[:9, 1] % 2)
     assert all(
-        one.difference.value is None for one in measure_groups(few, np.full(9, 0.6), 0).disparities
+        d.difference.value is None for d in measure_groups(few, np.full(9, 0.6), 0).disparities
     )

@@ -66,7 +66,7 @@ def imported(path: Path) -> ModuleType:
 
 
 def test_each_constraint_refuses_a_product_that_breaks_it() -> None:
-    product = next(one for one in PRODUCTS if "Block2_Element2_Cell_Output_Cell" in one)
+    product = next(items for items in PRODUCTS if "Block2_Element2_Cell_Output_Cell" in items)
     assert MODEL.allows(product)
     cell = "Block1_Element1_Cell"
     for missing in ("Block1", "Block2_Element1", "Block2_stride", "Input"):
@@ -79,7 +79,7 @@ def test_each_constraint_refuses_a_product_that_breaks_it() -> None:
 def test_the_last_block_goes_to_the_classifier_and_its_last_cell_to_no_other() -> None:
     smallest = feature_model(1, 1)
     output = "Block1_Element1_Cell_Output"
-    product = next(one for one in random_products(smallest, 20) if output in one)
+    product = next(items for items in random_products(smallest, 20) if output in items)
     assert f"{output}_Block" in product
     assert "Block1_Element1_Cell_Output_Cell" not in smallest.features or not smallest.allows(
         product - {f"{output}_Block"} | {f"{output}_Cell"}
@@ -164,7 +164,7 @@ def test_a_broken_network_fails_in_the_line_that_was_said(mistake: str, tmp_path
 def test_a_check_finds_a_network_that_lacks_a_class_when_it_runs_it(tmp_path: Path) -> None:
     broken = break_one(next(plans(20_000)), 0, "classifier lacks a class")
     found = checked(program(broken.plan), tmp_path, Target(name="here", here=True, gpus=()))
-    assert [(one.rule, one.place.code.strip()) for one in found.findings] == [
+    assert [(finding.rule, finding.place.code.strip()) for finding in found.findings] == [
         ("dry-run-failed", broken.line)
     ]
 
@@ -194,4 +194,4 @@ def test_reading_alone_finds_layers_in_a_row_that_do_not_fit(tmp_path: Path) -> 
     broken = break_one(plan, 0, "linear layer expects one feature more")
     (tmp_path / "train.py").write_text(program(broken.plan))
     found = check([sys.executable, "train.py"], Target(name="here"), folder=tmp_path)
-    assert broken.line in {one.place.code.strip() for one in found.findings}
+    assert broken.line in {finding.place.code.strip() for finding in found.findings}

@@ -56,8 +56,8 @@ def test_layers_of_a_file_are_those_of_the_network(
     assert torch.allclose(loaded.logits(few.inputs), net(few.inputs), atol=1e-5)
     # Each of its modules is one operator.
     (_, theirs), (_, ours) = (
-        one.seen(few.inputs, [layer.name for layer in one.layered().known if not layer.has_parts])
-        for one in (loaded, own)
+        c.seen(few.inputs, [layer.name for layer in c.layered().known if not layer.has_parts])
+        for c in (loaded, own)
     )
     assert len(theirs) == len(ours) == 8
     for one, other in zip(theirs, ours, strict=True):
@@ -86,7 +86,7 @@ def test_operators_are_called_as_the_modules_whose_weights_they_take(
     net: nn.Module, data: Data, tmp_path: Path
 ) -> None:
     loaded = saved("pt", traced, net, data[0].inputs, tmp_path)
-    assert [one.name for one in loaded.layered().known] == [
+    assert [layer.name for layer in loaded.layered().known] == [
         "first.0", "relu", "second.0", "relu_2", "flatten", "third.1", "relu_3", "head"
     ]  # fmt: skip
 
@@ -111,9 +111,9 @@ def test_scripts_with_conditions_and_mappings_are_looked_into(tmp_path: Path) ->
     torch.manual_seed(0)
     net, inputs = Branches().eval(), torch.rand(6, 2, 5)
     loaded = saved("pt", scripted, net, inputs, tmp_path)
-    logits, calls = loaded.seen(inputs, [one.name for one in loaded.layered().known])
+    logits, calls = loaded.seen(inputs, [layer.name for layer in loaded.layered().known])
     assert torch.allclose(logits, net(inputs)["logits"])
-    found = {one.layer.name: one.output for one in calls}
+    found = {call.layer.name: call.output for call in calls}
     assert torch.allclose(found["one"], net.one(inputs))  # with its channels where they are
     assert {"cat", "two.0", "two.1", "two.2"} <= set(found)
     assert loaded.logits(inputs).equal(logits)
@@ -144,17 +144,17 @@ def test_what_comes_after_a_condition_of_onnx_is_seen(tmp_path: Path) -> None:
     loaded, inputs = load_model(str(tmp_path / "net.onnx")), torch.randn(4, 3)
     logits, calls = loaded.seen(inputs, ["chosen", "y"])
     assert torch.allclose(logits, inputs.relu().tanh(), atol=1e-6)
-    assert [one.layer.kind for one in calls] == ["If", "Tanh"]
+    assert [call.layer.kind for call in calls] == ["If", "Tanh"]
     assert torch.equal(calls[0].output, inputs.relu())
 
 
 def test_onnx_for_batches_of_one_size_takes_any(net: nn.Module, data: Data, tmp_path: Path) -> None:
     loaded = saved("onnx", lambda *all: onnx(*all, free=False), net, data[0].inputs, tmp_path)
     inputs = data[1].inputs[:5]
-    names = [one.name for one in loaded.layered().known]
+    names = [layer.name for layer in loaded.layered().known]
     logits, calls = loaded.seen(inputs, names)
     assert torch.allclose(logits, net(inputs), atol=1e-5)
-    assert all(len(one.output) == 5 for one in calls)
+    assert all(len(call.output) == 5 for call in calls)
 
 
 def test_onnx_has_no_gradients_and_without_onnx_no_layers(
@@ -196,9 +196,9 @@ def test_layers_of_keras_and_of_models_within_are_seen(keras: Any, tmp_path: Pat
     loaded = load_model(str(tmp_path / "net.keras"))
     inputs = torch.rand(6, 8, 8, 1)
     assert torch.allclose(loaded.logits(inputs).exp(), made(inputs), atol=1e-6)
-    logits, calls = loaded.seen(inputs, [one.name for one in loaded.layered().known])
+    logits, calls = loaded.seen(inputs, [layer.name for layer in loaded.layered().known])
     assert torch.equal(logits, loaded.logits(inputs))
-    assert [one.layer.name for one in calls] == [
+    assert [call.layer.name for call in calls] == [
         "image", "flat", "first", "shared", "shared", "inner.wide", "inner.rise", "inner", "out"
     ]  # fmt: skip
     images = calls[0].output

@@ -86,8 +86,8 @@ def test_dissect_as_json_is_the_same_again(run: Command, folder: Path) -> None:
         for _ in range(2)
     ]  # fmt: skip
     assert told[0]["schema"] == "epochzero.model-dissection/1"
-    for one in told:
-        del one["overhead"]
+    for value in told:
+        del value["overhead"]
     assert told[0] == told[1]
 
 
@@ -105,7 +105,7 @@ def test_evaluate_attacks(run: Command, folder: Path) -> None:
     done = run("model", "evaluate", f"{folder}/cli_net.py:build", "--untrained", folder / "test.npz",
                "--attacked", "20", "-f", "json")  # fmt: skip
     (model,) = json.loads(done.out)["models"]
-    assert [one["attack"] for one in model["attacks"]] == ["FGSM", "PGD", "DeepFool"]
+    assert [value["attack"] for value in model["attacks"]] == ["FGSM", "PGD", "DeepFool"]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_mutate_writes_the_mutant_and_a_note(run: Command, training: Path) -> No
 def test_mutate_all_says_what_it_leaves_out(run: Command, training: Path) -> None:
     done = run("model", "mutate", training, "--all", "-o", training.parent / "m", "-f", "json")
     made = json.loads(done.out)
-    assert {"missing_api_call", "missing_loss_function"} <= {one["leaf"] for one in made["mutants"]}
+    assert {"missing_api_call", "missing_loss_function"} <= {v["leaf"] for v in made["mutants"]}
     assert "missing_dropout_layer" in made["left_out"]
     assert len(list((training.parent / "m").glob("*.py"))) == len(made["mutants"])
 
@@ -204,7 +204,7 @@ def test_fairness_finds_whom_a_model_judges_by_sex(run: Command, folder: Path) -
     assert done.code == 0, done.err
     assert "exhaustive: 5 discriminatory instances" in done.out
     assert "sex f → 1, sex m → 0" in done.out or "sex m → 0, sex f → 1" in done.out
-    assert {"report.html", "instances.csv"} <= {one.name for one in (folder / "fair").iterdir()}
+    assert {"report.html", "instances.csv"} <= {path.name for path in (folder / "fair").iterdir()}
     told = run(*asked, "--protected", "sex", "--inputs", "2000", "--format", "json")
     assert json.loads(told.out)["searches"][0]["found"] == 5
     wrong = run(*asked, "--protected", "race")

@@ -36,7 +36,7 @@ RIGHT = np.array([False, False, True, False, True, True])
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=2, max_size=30))
 def test_the_area_is_that_of_scikit_learn(pairs: list[tuple[int, bool]]) -> None:
     scores = np.array([score for score, _ in pairs], np.float64)
-    right = np.array([one for _, one in pairs])
+    right = np.array([flag for _, flag in pairs])
     found = auc(scores, right, 0).value
     if right.all() or not right.any():
         assert found is None
@@ -106,7 +106,7 @@ def clouds() -> Clouds:
 
 def test_mahalanobis_is_the_distance_to_the_nearest_class(clouds: Clouds) -> None:
     features, labels, new = clouds
-    means = torch.stack([features[labels == one].mean(dim=0) for one in range(3)])
+    means = torch.stack([features[labels == index].mean(dim=0) for index in range(3)])
     theirs = EmpiricalCovariance(assume_centered=True).fit((features - means[labels]).numpy())
     nearest = np.min([theirs.mahalanobis((new - mean).numpy()) for mean in means], axis=0)
     assert np.allclose(Mahalanobis(features, labels)(new, UNUSED), -nearest, rtol=1e-3)
@@ -132,7 +132,7 @@ def test_the_density_is_that_of_scipy(clouds: Clouds) -> None:
     features, labels, new = clouds
     densities = [
         multivariate_normal(own.mean(axis=0), LedoitWolf().fit(own).covariance_).pdf(new.numpy())
-        for own in (features[labels == one].double().numpy() for one in range(3))
+        for own in (features[labels == index].double().numpy() for index in range(3))
     ]
     found = FeatureDensity(features, labels)(new, UNUSED)
     assert np.allclose(found, np.log(np.mean(densities, axis=0)), atol=1e-6)

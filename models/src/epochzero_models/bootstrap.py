@@ -35,7 +35,7 @@ def estimate(statistic: Callable[[Counts], float | None], count: int, seed: int)
         statistic(np.bincount(draw.integers(count, size=count), minlength=count))
         for _ in range(RESAMPLES)
     )
-    values = [one for one in drawn if one is not None]
+    values = [number for number in drawn if number is not None]
     low, high = np.quantile(values, (0.025, 0.975))
     return Estimate(value, (float(low), float(high)))
 

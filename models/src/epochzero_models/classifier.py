@@ -130,15 +130,15 @@ def as_classifier(model: Classifier | nn.Module, name: str = "") -> Classifier:
 def _layers_of(model: nn.Module) -> Layers:
     if isinstance(model, torch.jit.ScriptModule):
         return ScriptedLayers(model)
-    if any(one.__module__.partition(".")[0] == "keras" for one in type(model).__mro__):
+    if any(class_.__module__.partition(".")[0] == "keras" for class_ in type(model).__mro__):
         return KerasLayers(model)
     return ModuleLayers(model)
 
 
 def batches(examples: Examples, batch_size: int = BATCH_SIZE) -> Iterator[Tensor]:
     """The inputs in parts of at most ``batch_size``, and of `BATCH_BYTES`."""
-    one = max(1, examples.inputs[0].numel() * examples.inputs.element_size())
-    size = max(1, min(batch_size, BATCH_BYTES // one))
+    number = max(1, examples.inputs[0].numel() * examples.inputs.element_size())
+    size = max(1, min(batch_size, BATCH_BYTES // number))
     for start in range(0, len(examples), size):
         yield examples.inputs[start : start + size]
 
@@ -227,5 +227,7 @@ def _described(raw: Any) -> str:
     if isinstance(raw, Mapping):
         return f"a mapping with {', '.join(map(repr, list(raw)[:5])) or 'nothing'}"
     if isinstance(raw, tuple | list):
-        return f"a {type(raw).__name__} of {', '.join(type(one).__name__ for one in raw[:5]) or 'nothing'}"
+        return (
+            f"a {type(raw).__name__} of {', '.join(type(v).__name__ for v in raw[:5]) or 'nothing'}"
+        )
     return f"a {type(raw).__name__}"

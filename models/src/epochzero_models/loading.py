@@ -116,7 +116,9 @@ def _refuse_random(module: nn.Module, source: str, seed: int) -> None:
     with redirect_stdout(StringIO()):  # the code has already printed this
         other = dict(_built(source, seed + 1).named_parameters())
     own = dict(module.named_parameters())
-    random = [name for name, one in own.items() if name in other and not _equal(one, other[name])]
+    random = [
+        name for name, param in own.items() if name in other and not _equal(param, other[name])
+    ]
     if random:
         which = "all" if len(random) == len(own) else f"{len(random)} of {len(own)}"
         raise InputError(
@@ -160,7 +162,7 @@ def _is_state_dict(found: Any) -> bool:
     return (
         isinstance(found, Mapping)
         and bool(found)
-        and any(isinstance(one, Tensor) for one in found.values())
+        and any(isinstance(value, Tensor) for value in found.values())
     )
 
 

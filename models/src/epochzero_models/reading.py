@@ -63,7 +63,7 @@ def load_examples(
         return examples.drawn(most, seed)
     path = Path(source)
     found = find_sources(path)
-    if all(one.format.record_is_file and one.format.name == "images" for one in found):
+    if all(table.format.record_is_file and table.format.name == "images" for table in found):
         _refuse_options(source, target, group)
         return _from_images(source, found, most, seed, on_progress)
     return _from_columns(source, read_columns(source), target, group).drawn(most, seed)
@@ -90,7 +90,7 @@ def _from_code(
     if isinstance(made, Mapping):
         return _from_columns(source, made, target, group)
     _refuse_options(source, target, group)
-    if isinstance(made, tuple) and len(made) == 2 and all(hasattr(one, "shape") for one in made):
+    if isinstance(made, tuple) and len(made) == 2 and all(hasattr(v, "shape") for v in made):
         return Examples(source, _inputs(source, made[0]), _whole_labels(source, made[1]))
     if isinstance(made, Iterable) or hasattr(made, "__getitem__"):
         return _collected(source, made, on_progress)
@@ -255,7 +255,7 @@ def _numbers(source: str, name: str, values: Any) -> np.ndarray[Any, np.dtype[np
     try:
         return np.asarray(filled, np.float32)
     except (TypeError, ValueError):
-        text = next(one for one in filled if not _are_numbers([one]))
+        text = next(value for value in filled if not _are_numbers([value]))
         raise InputError(
             f"{source}: column {name!r} contains {str(text)[:40]!r}, which is not a number: encode strings as the "
             "numbers that the model was trained with"
@@ -315,7 +315,7 @@ def _from_images(
 ) -> Examples:
     """Read pixels from 0 to 1, channels first; classes in the order of their directory names."""
     if len(found) > 1:
-        names = ", ".join(one.name for one in found)
+        names = ", ".join(table.name for table in found)
         raise InputError(f"{source}: has several sets of images ({names}); name one of them")
     files = found[0].files
     classes = {name: at for at, name in enumerate(sorted({file.parent.name for file in files}))}

@@ -80,26 +80,29 @@ def command(
         click.echo(wrapped("Report", str(out / "report.html")))
 
 
-def _write_model(one: ModelMeasured, found: Evaluation) -> None:
-    top = ", ".join(f"top {k} {share(estimate.value)}" for k, estimate in one.top.items())
-    click.echo(wrapped("Model", f"{one.model}, on {found.examples:,} examples"))
+def _write_model(model_measured: ModelMeasured, found: Evaluation) -> None:
+    top = ", ".join(
+        f"top {k} {share(estimate.value)}" for k, estimate in model_measured.top.items()
+    )
+    click.echo(wrapped("Model", f"{model_measured.model}, on {found.examples:,} examples"))
     click.echo(wrapped("Accuracy", top))
-    if one.groups:
-        worst = sorted(one.groups, key=lambda group: group.accuracy.value or 0)
+    if model_measured.groups:
+        worst = sorted(model_measured.groups, key=lambda group: group.accuracy.value or 0)
         text = ", ".join(f"{each.group} {share(each.accuracy.value)} (n = {each.examples:,})" for each in worst[:5])  # fmt: skip
         click.echo(wrapped("Subgroups", f"worst first: {text}"))
-    click.echo(wrapped("Calibration", f"expected error {value_with_interval(one.calibration_error)}, Brier score {value_with_interval(one.brier)}"))  # fmt: skip
-    if one.corruptions:
-        last = {each.corruption: each for each in one.corruptions}
+    click.echo(wrapped("Calibration", f"expected error {value_with_interval(model_measured.calibration_error)}, Brier score {value_with_interval(model_measured.brier)}"))  # fmt: skip
+    if model_measured.corruptions:
+        last = {each.corruption: each for each in model_measured.corruptions}
         text = ", ".join(f"{name} {share(each.accuracy.value)}" for name, each in last.items())
         click.echo(wrapped("Corrupted", f"at severity 3: {text}"))
-    for each in one.attacks:
+    for each in model_measured.attacks:
         distance = "" if each.l2 is None else f", mean distance {each.l2:.3g} (L2)"
         click.echo(wrapped("Attack", f"{each.attack}: fools {share(each.success.value)} of {each.attacked:,}{distance}"))  # fmt: skip
-    if one.coverage:
+    if model_measured.coverage:
         text = ", ".join(
-            f"{100 * share:.0f}\xa0% above {threshold:g}" for threshold, share in one.coverage[::3]
+            f"{100 * share:.0f}\xa0% above {threshold:g}"
+            for threshold, share in model_measured.coverage[::3]
         )
         click.echo(wrapped("Coverage", f"neurons: {text}"))
-    for what, why in one.left_out.items():
+    for what, why in model_measured.left_out.items():
         click.echo(wrapped("Left out", f"{what}: {why}"))

@@ -129,8 +129,8 @@ def _write_text(found: Fairness, out: Path | None) -> None:
 f"domain, {share_with_interval(found.discriminated_rows)} of the rows")))  # fmt: skip
     disparities = found.groups.disparities if found.groups else ()
     for attribute in found.protected if disparities else ():
-        gaps = [one for one in disparities if one.attribute == attribute]
-        text = ", ".join(f"{one.criterion} {share_with_interval(one.difference)}" for one in gaps)
+        gaps = [disparity for disparity in disparities if disparity.attribute == attribute]
+        text = ", ".join(f"{gap.criterion} {share_with_interval(gap.difference)}" for gap in gaps)
         click.echo(wrapped("Groups", f"largest differences by {attribute}: {text}"))
     for search in found.searches:
         text = f"{search.search}: {search.found:,} discriminatory instances in {search.seconds:.1f} s, {100 * search.share:.1f}\xa0% of {search.checked:,} inputs checked"

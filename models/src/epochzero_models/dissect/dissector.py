@@ -42,7 +42,7 @@ def snapshots_by(
     """
     predicted = logits.argmax(dim=1)
     inner = [submodel.logits(seen) for submodel, seen in zip(submodels, features, strict=True)]
-    return torch.stack([snapshot_validity(one, predicted) for one in (*inner, logits)], dim=1)
+    return torch.stack([snapshot_validity(tensor, predicted) for tensor in (*inner, logits)], dim=1)
 
 
 @dataclass(frozen=True, eq=False)

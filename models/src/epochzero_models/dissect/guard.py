@@ -116,8 +116,8 @@ def measure_overhead(guard: Guard, inputs: Tensor) -> Overhead:
     times: list[tuple[float, float]] = []
     for _ in range(REPEATS):
         times.append((_milliseconds(plain, cuda), _milliseconds(guarded, cuda)))
-    alone = sorted(one for one, _ in times)[REPEATS // 2]
-    added = sorted(with_guard - one for one, with_guard in times)[REPEATS // 2]
+    alone = sorted(number for number, _ in times)[REPEATS // 2]
+    added = sorted(with_guard - number for number, with_guard in times)[REPEATS // 2]
     return Overhead(len(inputs), alone, max(0.0, added))
 
 

@@ -110,12 +110,12 @@ def _curves(dissection: Dissection) -> Figure:
         if score is dissection.chosen or "dissector" not in score.name
     ]
     areas = ", ".join(
-        f"{one.name} {one.auc.value:.3f}" for one in shown if one.auc.value is not None
+        f"{score.name} {score.auc.value:.3f}" for score in shown if score.auc.value is not None
     )
     return curves(
         "roc",
         "Right predictions accepted, for each share of wrong ones accepted with them.",
-        {one.name: one.curve for one in shown},
+        {score.name: score.curve for score in shown},
         x="wrong predictions accepted",
         y="right predictions accepted",
         alt=f"ROC curves. Areas: {areas}.",

@@ -127,9 +127,9 @@ def _reliability(evaluation: Evaluation) -> Figure:
 def _corruptions(evaluation: Evaluation) -> Iterator[Part]:
     measured = [model for model in evaluation.models if model.corruptions]
     rows: list[Row] = [
-        (one.model, each.corruption, each.severity, *_pair(each.accuracy))
-        for one in measured
-        for each in one.corruptions
+        (measurement.model, each.corruption, each.severity, *_pair(each.accuracy))
+        for measurement in measured
+        for each in measurement.corruptions
     ]
     if not rows:
         return
@@ -146,7 +146,7 @@ def _corruptions(evaluation: Evaluation) -> Iterator[Part]:
         "corruptions",
         "Accuracy on inputs that are not corrupted, and as severely as it was tried.",
         ["none", *names],
-        {one.model: [one.top[1].value or 0.0, *_worst(one, names)] for one in measured},
+        {m.model: [m.top[1].value or 0.0, *_worst(m, names)] for m in measured},
         axis="accuracy, %",
     )
 
@@ -189,7 +189,7 @@ def _attacks(evaluation: Evaluation) -> Iterator[Part]:
 def _coverage(evaluation: Evaluation) -> Iterator[Part]:
     measured = [model for model in evaluation.models if model.coverage]
     rows: list[Row] = [
-        (one.model, threshold, share) for one in measured for threshold, share in one.coverage
+        (m.model, threshold, share) for m in measured for threshold, share in m.coverage
     ]
     if rows:
         columns = (
@@ -198,10 +198,7 @@ def _coverage(evaluation: Evaluation) -> Iterator[Part]:
         yield curves(
             "coverage",
             "Neurons that some example brings above a threshold of their layer's range.",
-            {
-                one.model: ([t for t, _ in one.coverage], [s for _, s in one.coverage])
-                for one in measured
-            },
+            {m.model: ([t for t, _ in m.coverage], [s for _, s in m.coverage]) for m in measured},
             x="threshold",
             y="neurons covered",
             alt="Neuron coverage by threshold.",

@@ -86,8 +86,8 @@ def clustered(data: Tensor, domain: Domain, seeds: int, draw: torch.Generator) -
 def _round_robin(labels: Tensor) -> Tensor:
     """Return the first of each cluster, the second of each, and so on."""
     place = torch.empty_like(labels)
-    for one in range(CLUSTERS):
-        at = (labels == one).nonzero()[:, 0]
+    for index in range(CLUSTERS):
+        at = (labels == index).nonzero()[:, 0]
         place[at] = torch.arange(len(at))
     return torch.argsort(place, stable=True)
 

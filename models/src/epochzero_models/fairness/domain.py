@@ -241,10 +241,10 @@ def read_domains(path: Path) -> Mapping[str, Any]:
 
 def _stated(name: str, stated: Any) -> Attribute:
     if isinstance(stated, list) and stated:
-        if all(isinstance(one, str) for one in stated) and len(set(stated)) == len(stated):
+        if all(isinstance(value, str) for value in stated) and len(set(stated)) == len(stated):
             return Attribute(name, tuple(map(float, range(len(stated)))), tuple(stated))
-        if all(_is_number(one) for one in stated):
-            return Attribute(name, tuple(sorted({float(one) for one in stated})))
+        if all(_is_number(value) for value in stated):
+            return Attribute(name, tuple(sorted({float(value) for value in stated})))
     if isinstance(stated, dict) and {"low", "high"} <= set(stated) <= {"low", "high", "step"}:
         low, high, step = stated["low"], stated["high"], stated.get("step", 1)
         if all(map(_is_number, (low, high, step))) and high > low and step > 0:

@@ -214,15 +214,15 @@ def measure_fairness(
         discriminated=discriminated,
         discriminated_rows=_share(subject.judge(people.levels).discriminates),
         searches=tuple(
-            Searched(one.search, len(one), one.checked, len(one) / max(1, one.checked), one.seconds, one.course)
-            for one in found
+            Searched(c.search, len(c), c.checked, len(c) / max(1, c.checked), c.seconds, c.course)
+            for c in found
         ),
         drivers=_drivers(subject, best, draw),
         examples=_examples(people, best, draw),
         retrained=retrained,
         groups=groups,
         left_out=left_out,
-        instances={one.search: one for one in found},
+        instances={candidate.search: candidate for candidate in found},
     )  # fmt: skip
 
 
@@ -304,4 +304,4 @@ def _plain(value: Any) -> Any:
     """As JSON takes it."""
     if hasattr(value, "__dataclass_fields__"):
         return asdict(value)
-    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+    return [_plain(each_value) for each_value in value] if isinstance(value, tuple) else value

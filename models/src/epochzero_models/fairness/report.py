@@ -81,7 +81,7 @@ def write_instances(fairness: Fairness, people: PeopleTable, folder: Path) -> No
     head = [
         "search",
         *names,
-        *(f"other {one}" for one in fairness.protected),
+        *(f"other {text}" for text in fairness.protected),
         "output",
         "other output",
     ]
@@ -172,8 +172,8 @@ def _groups(fairness: Fairness) -> Iterator[Part]:
         "Largest difference between two groups",
         (Column("Attribute", "identity"), Column("Criterion"), Column("Difference", "share"), _INTERVAL),
         tuple(
-            (one.attribute, one.criterion, one.difference.value, one.difference.interval)
-            for one in found.disparities
+            (d.attribute, d.criterion, d.difference.value, d.difference.interval)
+            for d in found.disparities
         ),
         fairness.rows,
         "rows",
@@ -196,7 +196,7 @@ def _searches(fairness: Fairness) -> Table:
     notes = [
         f"Each input is compared with all {fairness.variants} variants of its protected attributes."
     ]
-    notes += [one for one in (remark(fairness),) if one]
+    notes += [text for text in (remark(fairness),) if text]
     return Table(
         "searches",
         "Discriminatory instances, no two alike without protected attributes",

@@ -124,9 +124,9 @@ class _Tree:
         parent = self.features[_filled(template, indices)]
         for kind in ("mandatory", "optional", "one_of"):
             below = [
-                one
+                row
                 for child in children.get(kind, ())
-                for one in self._unfolded(_below(template, child), indices)
+                for row in self._unfolded(_below(template, child), indices)
             ]
             numbers = [self._added(_filled(name, at)) for name, at in below]
             self.clauses += [(-number, parent) for number in numbers]

@@ -19,8 +19,8 @@ class KerasLayers:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._found = {layer.name: (layer, one) for layer, one in _layers(model, "")}
-        formats = {getattr(one, "data_format", None) for _, one in self._found.values()}
+        self._found = {layer.name: (layer, value) for layer, value in _layers(model, "")}
+        formats = {getattr(value, "data_format", None) for _, value in self._found.values()}
         self._channels_last = () if "channels_first" in formats else (3, 4, 5)
 
     @property
@@ -32,14 +32,14 @@ class KerasLayers:
         """Return the outputs, and the calls of the wanted layers."""
         seen: list[tuple[Layer, Any]] = []
         calls = [self._found[name] for name in wanted if name in self._found]
-        for layer, one in calls:
+        for layer, value in calls:
             # Not set as an attribute, which Keras would track.
-            vars(one)["call"] = _keeping(layer, one.call, seen)
+            vars(value)["call"] = _keeping(layer, value.call, seen)
         try:
             raw = self._model(inputs)
         finally:
-            for _, one in calls:
-                del vars(one)["call"]
+            for _, value in calls:
+                del vars(value)["call"]
         return raw, calls_of(seen, len(inputs), self._channels_last)
 
 

@@ -17,7 +17,7 @@ class ModuleLayers:
 
     def __init__(self, module: nn.Module) -> None:
         self._module = module
-        self._modules = {name: one for name, one in module.named_modules() if name}
+        self._modules = {name: value for name, value in module.named_modules() if name}
         self._layers = {
             name: _layer(name, each_module) for name, each_module in self._modules.items()
         }

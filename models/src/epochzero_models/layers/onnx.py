@@ -20,7 +20,7 @@ def run_onnx(session: Any, outputs: Sequence[str], inputs: Tensor) -> list[Tenso
     """Run an onnxruntime session; if its batch size is fixed, in batches of that size."""
     name, size = session.get_inputs()[0].name, session.get_inputs()[0].shape[0]
     if not isinstance(size, int) or size == len(inputs):
-        return [torch.from_numpy(one) for one in session.run(outputs, {name: inputs.numpy()})]
+        return [torch.from_numpy(value) for value in session.run(outputs, {name: inputs.numpy()})]
     short = -len(inputs) % size
     filled = functional.pad(inputs, (0, 0) * (inputs.ndim - 1) + (0, short))
     parts = [run_onnx(session, outputs, part) for part in filled.split(size)]  # type: ignore[no-untyped-call]
@@ -84,9 +84,9 @@ class OnnxLayers:
 
 def _operators(graph: Any) -> Iterator[Layer]:
     weights = {tensor.name for tensor in graph.initializer}
-    reached = {one.name for one in graph.input} - weights
+    reached = {value.name for value in graph.input} - weights
     for node in graph.node:
-        branches = any(one.HasField("g") for one in node.attribute)
+        branches = any(value.HasField("g") for value in node.attribute)
         if branches or reached.intersection(node.input):
             reached.update(node.output)
             yield Layer(node.output[0], node.op_type)

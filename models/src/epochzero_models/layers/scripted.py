@@ -85,7 +85,7 @@ def _operators(graph: Any) -> Iterator[tuple[Layer, Any]]:
             if space == "aten" and [output.type().kind() for output in node.outputs()] == [
                 "TensorType"
             ]:
-                weights = (paths[one].rpartition(".")[0] for one in given if one in paths)
+                weights = (paths[value].rpartition(".")[0] for value in given if value in paths)
                 name = next(weights, "") or kind.strip("_")
                 names[name] += 1
                 number = f"_{names[name]}" if names[name] > 1 else ""
