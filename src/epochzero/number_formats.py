@@ -45,7 +45,7 @@ def duration(seconds: float) -> str:
 
 def size(count: float) -> str:
     """1.5 GB, 320 MB, 12 kB or 86 B."""
-    for unit, one in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= one:
-            return f"{count / one:.3g} {unit}"
+    for unit, number in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= number:
+            return f"{count / number:.3g} {unit}"
     return f"{count:.0f} B"

@@ -82,9 +82,7 @@ def bounded(value: Any) -> Any:
         half = MOST_CHARACTERS // 2
         return value if len(value) <= MOST_CHARACTERS else f"{value[:half]} ... {value[-half:]}"
     if isinstance(value, Mapping):
-        return {
-            key: bounded(one) for key, one in value.items() if one not in (None, "", (), [], {})
-        }
+        return {key: bounded(v) for key, v in value.items() if v not in (None, "", (), [], {})}
     if isinstance(value, (list, tuple)):
-        return [bounded(one) for one in value]
+        return [bounded(each_value) for each_value in value]
     return value

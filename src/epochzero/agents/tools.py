@@ -85,7 +85,7 @@ class Tools:
             found = Diagnoser(look_around=True).diagnose(find_logs([place]), find_facts([place]))
         answer = dict(found.to_dict())
         for name in ("evidence", "cascade", "stack"):
-            answer[name] = self._answers.page(name, [_item(one) for one in answer.pop(name)])
+            answer[name] = self._answers.page(name, [_item(value) for value in answer.pop(name)])
         if path and found.root is not None and found.root.line is not None:
             log = path if place.is_file() else str(Path(path, found.root.file))
             answer["next"] = [
@@ -260,7 +260,7 @@ class Tools:
         for rank in ranks:
             rank.pop("snapshot")
             for name in ("events", "findings", "ranking"):
-                rank[name] = self._answers.page(name, [_item(one) for one in rank[name]])
+                rank[name] = self._answers.page(name, [_item(value) for value in rank[name]])
         return self._answer(answer | {"ranks": self._answers.page("ranks", ranks)})
 
     def more(self, handle: str) -> dict[str, Any]:

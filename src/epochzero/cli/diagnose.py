@@ -141,8 +141,8 @@ def command(
     if facts_file is not None:
         given = given | read_facts(facts_file)
     if not each:
-        one = _diagnosis(diagnoser, [Path(path) for path in paths], given)
-        formats()[form].diagnoses([one], top=top, many=False)
+        diagnosis = _diagnosis(diagnoser, [Path(path) for path in paths], given)
+        formats()[form].diagnoses([diagnosis], top=top, many=False)
         return
     failed: list[InputError] = []
     found = _each(diagnoser, map(Path, paths), given, failed)

@@ -41,11 +41,11 @@ def origin(root: Root) -> list[str]:
 def consequences(cascade: Sequence[Consequence], top: int) -> Iterator[str]:
     """Consequences; equal ones of several ranks share a line."""
     groups: dict[str, list[Consequence]] = {}
-    for one in cascade:
-        groups.setdefault(one.title or one.text[:60], []).append(one)
+    for consequence in cascade:
+        groups.setdefault(consequence.title or consequence.text[:60], []).append(consequence)
     shown = sorted(groups.values(), key=len, reverse=True)
     for group in shown[:top]:
-        ranks = sorted({one.rank for one in group if one.rank is not None})
+        ranks = sorted({c.rank for c in group if c.rank is not None})
         whose = f"rank{'s' if len(ranks) > 1 else ''} {_ranges(ranks)}: " if ranks else ""
         yield f"{whose}{group[0].title or layout.shorten(group[0].text, 140)}"
     if len(shown) > top:

@@ -134,7 +134,7 @@ def _agreement(
             "schema": "epochzero.label.agreement/1",
             "records": len(items),
             "annotators": labelled,
-            "questions": [_as_json(one) for one in found],
+            "questions": [_as_json(agreement) for agreement in found],
         }
         click.echo(json.dumps(document, indent=2))
         return
@@ -143,8 +143,8 @@ def _agreement(
     _warn_of_versions(folder, scheme)
     if not found:
         click.echo("No record was labelled by two annotators.")
-    for one in found:
-        _write_question(one)
+    for each_agreement in found:
+        _write_question(each_agreement)
 
 
 def _warn_of_versions(folder: LabelFolder, scheme: Scheme) -> None:
@@ -210,8 +210,8 @@ def _disagreements(folder: LabelFolder, scheme: Scheme, items: Sequence[Item], f
         click.echo(json.dumps(records, indent=2, ensure_ascii=False))
         return
     click.echo(f"{counted(len(found), 'record')} with disagreement")
-    for one in found:
-        _write_disagreement(one)
+    for each_disagreement in found:
+        _write_disagreement(each_disagreement)
 
 
 def _write_disagreement(disagreement: Disagreement) -> None:

@@ -112,7 +112,7 @@ class OutputFolder(click.Path):
             click.BadParameter: it cannot be written to.
         """
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        there = next(one for one in (path.absolute(), *path.absolute().parents) if one.exists())
+        there = next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
         if not there.is_dir() or not os.access(there, os.W_OK):
             self.fail(
                 f"{path}: cannot be written: {there} is not a writable directory",

@@ -137,10 +137,11 @@ def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
     if run.layout is not None:
         yield from _divided(run.layout)
     yield from _effects(run.effects)
-    for one in run.assumptions if verbose else ():
-        count = f", {one.count} times" if one.count > 1 else ""
+    for assumption in run.assumptions if verbose else ():
+        count = f", {assumption.count} times" if assumption.count > 1 else ""
         yield layout.wrapped(
-            "Assumed", layout.one_line(f"{places_text([one.place], folder)}  {one.what}{count}")
+            "Assumed",
+            layout.one_line(f"{places_text([assumption.place], folder)}  {assumption.what}{count}"),
         )
     if run.assumptions and not verbose:
         yield layout.wrapped(
@@ -182,7 +183,7 @@ def _inverse(run: DryRun) -> Iterator[str]:
         )
     if (found := run.largest) is not None:
         tried = ", ".join(
-            f"{one.value} {'fits' if one.fits else 'does not'}" for one in found.tried
+            f"{attempt.value} {'fits' if attempt.fits else 'does not'}" for attempt in found.tried
         )
         largest = "none of the tried values" if found.value is None else f"{found.value}"
         least = "" if found.certain or found.value is None else ", or more"

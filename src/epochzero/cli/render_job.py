@@ -198,10 +198,10 @@ def _places(ranking: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _progress(progress: Mapping[str, Any]) -> str:
     parts = []
-    for one, many in (("epoch", "epochs"), ("step", "steps")):
-        if progress.get(one) is not None:
+    for text, many in (("epoch", "epochs"), ("step", "steps")):
+        if progress.get(text) is not None:
             of = f" of {progress[many]:g}" if progress.get(many) else ""
-            parts.append(f"{one} {progress[one]:g}{of}")
+            parts.append(f"{text} {progress[text]:g}{of}")
     if progress.get("loss") is not None:
         parts.append(f"loss {progress['loss']:.4g}")
     if progress.get("checkpoint"):

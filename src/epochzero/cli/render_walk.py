@@ -64,22 +64,28 @@ def _what(walked: Walked, culprit: Operator) -> str:
     return description
 
 
-def _range(one: Range) -> str:
-    shape = "x".join(map(str, one.shape)) or "()"
-    text = f"{one.dtype} {shape}"
-    if one.min is not None and one.max is not None:
-        text += f" of {one.min:.5g}" + (f" to {one.max:.5g}" if one.max != one.min else "")
-    for count, name in ((one.nan, "NaN"), (one.inf, "infinite")):
+def _range(range_: Range) -> str:
+    shape = "x".join(map(str, range_.shape)) or "()"
+    text = f"{range_.dtype} {shape}"
+    if range_.min is not None and range_.max is not None:
+        text += f" of {range_.min:.5g}" + (
+            f" to {range_.max:.5g}" if range_.max != range_.min else ""
+        )
+    for count, name in ((range_.nan, "NaN"), (range_.inf, "infinite")):
         text += f", {count:,} {name}" if count else ""
     return text
 
 
-def _from(one: Range, makers: dict[int, Operator]) -> str:
-    if one.made_by is None:
-        return f"parameter or buffer {one.name}" if one.name else "from before this step, or data"
-    maker = makers.get(one.made_by)
+def _from(range_: Range, makers: dict[int, Operator]) -> str:
+    if range_.made_by is None:
+        return (
+            f"parameter or buffer {range_.name}"
+            if range_.name
+            else "from before this step, or data"
+        )
+    maker = makers.get(range_.made_by)
     line = f" in {layout.short_path(maker.path)}:{maker.line}" if maker and maker.path else ""
-    return f"from {maker.name if maker else 'operator'} (number {one.made_by}){line}"
+    return f"from {maker.name if maker else 'operator'} (number {range_.made_by}){line}"
 
 
 def _table(walked: Walked) -> Iterator[str]:

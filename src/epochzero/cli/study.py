@@ -140,9 +140,11 @@ def _write_text(studied: FailuresStudied, page: Path) -> None:
                 f"{terms[word].title} {100 * group['share']:.1f}\xa0%" for word, group in groups
             )
             click.echo(wrapped(label, ", ".join(shares)))
-    for word, one in summary["agreement"].items():
-        kappa = one["kappa"]["value"]
-        agreed = f"{word}: {100 * one['accuracy']['value']:.1f}\xa0% of {one['labelled']:,} agree"
+    for word, value in summary["agreement"].items():
+        kappa = value["kappa"]["value"]
+        agreed = (
+            f"{word}: {100 * value['accuracy']['value']:.1f}\xa0% of {value['labelled']:,} agree"
+        )
         click.echo(wrapped("Labels", agreed + ("" if kappa is None else f", kappa {kappa:.2f}")))
     for why, count in sorted(summary["left_out"].items(), key=lambda pair: -pair[1]):
         click.echo(wrapped("Not used", f"{count:,}: {why}"))

@@ -181,9 +181,9 @@ def _write_text(studied: LocalizationStudied, page: Path) -> None:
     click.echo(wrapped("Bugs", bugs + (f"; {left:,} left out" if left else "")))
     for name, of in summary["techniques"].items():
         values = (
-            f"{system.replace('_', ' ')} {one['map']['value']:.3f} (n = {one['bugs']:,})"
-            for system, one in of.items()
-            if one["bugs"]
+            f"{system.replace('_', ' ')} {value['map']['value']:.3f} (n = {value['bugs']:,})"
+            for system, value in of.items()
+            if value["bugs"]
         )
         if shown := ", ".join(values):
             click.echo(wrapped("MAP", f"{name}: {shown}"))

@@ -89,12 +89,12 @@ def _write_text(studied: FleetStudied, page: Path) -> None:
         click.echo(click.style(f"{fleet['jobs_per_day']:,} jobs a day", bold=True))
         lost = fleet["wasted_share"]
         click.echo(wrapped("  Wasted", f"{_range(fleet['wasted_gpu_hours_per_day'])} GPU hours a day, {_percent(lost)}"))  # fmt: skip
-        for name, one in fleet["saved"].items():
+        for name, value in fleet["saved"].items():
             savings = []
-            if one["gpu_hours_per_day"]["p95"]:
-                savings.append(f"{_range(one['gpu_hours_per_day'])} GPU hours a day, {_percent(one['share'])}")  # fmt: skip
-            if one["person_hours_per_day"]["p95"]:
-                savings.append(f"{_range(one['person_hours_per_day'])} hours of people")
+            if value["gpu_hours_per_day"]["p95"]:
+                savings.append(f"{_range(value['gpu_hours_per_day'])} GPU hours a day, {_percent(value['share'])}")  # fmt: skip
+            if value["person_hours_per_day"]["p95"]:
+                savings.append(f"{_range(value['person_hours_per_day'])} hours of people")
             click.echo(wrapped(f"  {name}", "; ".join(savings)))
     click.echo(
         "Medians with 5th to 95th percentile: savings by each tool alone, and by all together."
@@ -102,11 +102,9 @@ def _write_text(studied: FleetStudied, page: Path) -> None:
     click.echo(wrapped("Report", str(page)))
 
 
-def _range(one: dict[str, float]) -> str:
-    return f"{one['median']:,.0f} ({one['p5']:,.0f} to {one['p95']:,.0f})"
+def _range(record: dict[str, float]) -> str:
+    return f"{record['median']:,.0f} ({record['p5']:,.0f} to {record['p95']:,.0f})"
 
 
-def _percent(one: dict[str, float]) -> str:
-    return (
-        f"{100 * one['median']:.1f}\xa0% ({100 * one['p5']:.1f} to {100 * one['p95']:.1f}) of all"
-    )
+def _percent(record: dict[str, float]) -> str:
+    return f"{100 * record['median']:.1f}\xa0% ({100 * record['p5']:.1f} to {100 * record['p95']:.1f}) of all"

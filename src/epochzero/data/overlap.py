@@ -146,5 +146,5 @@ def _shared(
     # Where records were left out, those below the smaller of both limits are a uniform sample.
     ends = [int.from_bytes(max(kept)) for kept in (first, second) if len(kept) == KEPT]
     share = min(ends, default=1 << 64) / (1 << 64)
-    one = min(both, key=lambda key: second[key].place)
-    return round(len(both) / share), first[one], second[one]
+    data = min(both, key=lambda key: second[key].place)
+    return round(len(both) / share), first[data], second[data]

@@ -155,7 +155,7 @@ class GitHub:
             found = self._ask("GET", path, query={"per_page": _PER_PAGE, "page": page})
             if not isinstance(found, list):
                 raise InputError(f"{self._host} returned an invalid list for {path}")
-            yield from (one for one in found if isinstance(one, dict))
+            yield from (value for value in found if isinstance(value, dict))
             if len(found) < _PER_PAGE:
                 return
 

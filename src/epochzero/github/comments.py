@@ -74,8 +74,8 @@ def _review(found: Review, links: Links, most: int) -> Iterator[str]:
     yield f"### EpochZero: {_headline(found)}"
     yield ""
     shown = found.findings[:most]
-    own = [one for one in shown if one.place.path in found.changed]
-    others = [one for one in shown if one.place.path not in found.changed]
+    own = [each_finding for each_finding in shown if each_finding.place.path in found.changed]
+    others = [f for f in shown if f.place.path not in found.changed]
     for finding in own:
         yield from _finding(finding, links)
     if own and others:
@@ -84,8 +84,8 @@ def _review(found: Review, links: Links, most: int) -> Iterator[str]:
         yield from _finding(finding, links)
     if left := len(found.findings) - len(shown):
         yield f"\nand {left} more: `epochzero check` shows them."
-    for one in found.not_checked[:most]:
-        yield f"- not checked: {_code(one.job)}: {_text(one.reason)}"
+    for unchecked in found.not_checked[:most]:
+        yield f"- not checked: {_code(unchecked.job)}: {_text(unchecked.reason)}"
     if found.findings or found.not_checked:
         yield ""
     if found.jobs:

@@ -100,16 +100,16 @@ def _review(
     checked = {job: answer for job, answer in answers.items() if isinstance(answer, CheckResult)}
     findings = _once(
         told
-        for one in checked.values()
-        for finding in one.findings
+        for result in checked.values()
+        for finding in result.findings
         if (told := _told(finding, folder))
     )
     return Review(
         jobs=tuple(checked),
-        findings=tuple(sorted(findings, key=lambda one: one.place.path not in changed)),
+        findings=tuple(sorted(findings, key=lambda finding: finding.place.path not in changed)),
         changed=changed,
         not_checked=tuple(answer for answer in answers.values() if isinstance(answer, NotChecked)),
-        target=next((one.target for one in checked.values()), ""),
+        target=next((result.target for result in checked.values()), ""),
     )
 
 
@@ -191,7 +191,7 @@ def _told(finding: Finding, folder: Path) -> Finding | None:
     A link in a pull request may lead to any file of the machine, whose lines a finding would show.
     """
     place = _place(finding.place, folder)
-    via = tuple(at for one in finding.via if (at := _place(one, folder)))
+    via = tuple(at for location in finding.via if (at := _place(location, folder)))
     return None if place is None else replace(finding, place=place, via=via)
 
 
@@ -216,4 +216,4 @@ def _once(findings: Iterable[Finding]) -> Iterator[Finding]:
     known: dict[Finding, Finding] = {}
     for finding in findings:
         known.setdefault(replace(finding, via=()), finding)
-    yield from sorted(known.values(), key=lambda one: one.severity)
+    yield from sorted(known.values(), key=lambda each_finding: each_finding.severity)

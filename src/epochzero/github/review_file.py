@@ -77,7 +77,7 @@ def handed_json(number: int, found: Review) -> str:
         "number": number,
         "jobs": found.jobs[:_MOST],
         "findings": [asdict(finding) for finding in found.findings[:_MOST]],
-        "not_checked": [asdict(one) for one in found.not_checked[:_MOST]],
+        "not_checked": [asdict(unchecked) for unchecked in found.not_checked[:_MOST]],
         "target": found.target,
     }
     return json.dumps(value)
@@ -98,7 +98,7 @@ def read_handed(text: str) -> Handed:
         raise InputError(f"the review does not have the schema {SCHEMA}, or is larger than 1 MB")
     return Handed(
         number=_number(fields, "number", least=1),
-        jobs=_list(fields, "jobs", lambda one: _text({"job": one}, "job")),
+        jobs=_list(fields, "jobs", lambda each_value: _text({"job": each_value}, "job")),
         findings=_list(fields, "findings", _finding),
         not_checked=_list(fields, "not_checked", _not_checked),
         target=_text(fields, "target"),

@@ -63,7 +63,7 @@ def with_companions(
     """
     if not companions:
         return dict(environment)
-    starting = [one for one in launchers.every() if one.starts_ranks]
+    starting = [launcher for launcher in launchers.every() if launcher.starts_ranks]
     paths = [str(_START), *filter(None, [environment.get("PYTHONPATH")])]
     return {
         **environment,
@@ -72,7 +72,9 @@ def with_companions(
             f"{companion.when}={companion.call}" for companion in companions
         ),
         _NOTES_VARIABLE: str(folder / _NOTES_FILE),
-        _LAUNCHERS_VARIABLE: ",".join(name for one in starting for name in one.names + one.modules),
+        _LAUNCHERS_VARIABLE: ",".join(
+            name for tool in starting for name in tool.names + tool.modules
+        ),
         RANKS_VARIABLE: ",".join(launchers.rank_variables()),
     }
 

@@ -199,7 +199,7 @@ def of(name: str) -> Launcher | None:
 def process_variables() -> tuple[ProcessVariables, ...]:
     """How processes recognize what started them, in the order in which to try."""
     found = chain.from_iterable(launcher.processes for launcher in every())
-    return tuple(sorted(found, key=lambda one: one.order))
+    return tuple(sorted(found, key=lambda variables: variables.order))
 
 
 @cache
@@ -208,12 +208,12 @@ def rank_variables() -> Mapping[str, str]:
     that holds the number of ranks. Processes that nothing counts are independent of each other.
     """
     found = process_variables()
-    return {one.rank: one.world_size for one in found if one.rank and one.world_size}
+    return {v.rank: v.world_size for v in found if v.rank and v.world_size}
 
 
 def names_where(elsewhere: str) -> frozenset[str]:
     """The names of the launchers whose processes have this elsewhere; see `Launcher.elsewhere`."""
-    return frozenset(name for name, one in by_name().items() if elsewhere in one.elsewhere)
+    return frozenset(name for name, tool in by_name().items() if elsewhere in tool.elsewhere)
 
 
 @cache
@@ -223,14 +223,14 @@ def reserved_variables(*, of_schedulers: bool = False) -> tuple[str, ...]:
     Args:
         of_schedulers: only of those that run jobs on other machines.
     """
-    found = (one for one in every() if one.set_on_nodes or not of_schedulers)
-    return tuple(chain.from_iterable(one.reserves for one in found))
+    found = (launcher for launcher in every() if launcher.set_on_nodes or not of_schedulers)
+    return tuple(chain.from_iterable(launcher.reserves for launcher in found))
 
 
 @cache
 def variables_with_value(value: str) -> frozenset[str]:
     """The variables that any launcher sets to this value; see `KNOWN_VALUES`."""
-    return frozenset(name for one in every() for name, its in one.sets.items() if its == value)
+    return frozenset(name for tool in every() for name, its in tool.sets.items() if its == value)
 
 
 _TUPLES = (

@@ -72,7 +72,7 @@ METHODS: Mapping[str, Callable[[], Technique]] = {
     **{name: method.make for name, method in TECHNIQUES.items()},
 }
 """What makes each technique, by its name."""
-WITH_HISTORY = frozenset({LEARNED}) | {name for name, one in TECHNIQUES.items() if one.uses_history}
+WITH_HISTORY = frozenset({LEARNED}) | {name for name, m in TECHNIQUES.items() if m.uses_history}
 """The methods that use the history of changes; for the others it is not read."""
 LEVELS: tuple[Level, ...] = get_args(Level)
 
@@ -251,7 +251,7 @@ class Locator:
     def _as_of(self, tree: Tree, query: Query, with_history: bool) -> Corpus:
         """The corpus with what was known when the report was opened."""
         opened = query.report.opened
-        past = tuple(one for one in self._past if opened is None or one.closed < opened)
+        past = tuple(report for report in self._past if opened is None or report.closed < opened)
         history = self._history(tree, opened) if with_history else None
         if not past and history is None:
             return tree.corpus

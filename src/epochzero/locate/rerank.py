@@ -208,7 +208,7 @@ class Reranker:
         """
         listed = self._json("GET", "/models", None).get("data")
         models = listed if isinstance(listed, list) else []
-        names = [_line(str(one["id"])) for one in models if isinstance(one, dict) and one.get("id")]
+        names = [_line(str(m["id"])) for m in models if isinstance(m, dict) and m.get("id")]
         if len(names) != 1:
             shown = ", ".join(sorted(names)[:8]) or "none"
             raise _UnusableError(

@@ -105,7 +105,7 @@ _PREFIXES = (
 @cache
 def _prefixes() -> tuple[str, ...]:
     """All patterns; those of launchers come first, since they are narrower."""
-    own = chain.from_iterable(one.log_prefixes for one in launchers.every())
+    own = chain.from_iterable(launcher.log_prefixes for launcher in launchers.every())
     return (*(prefix.pattern for prefix in own), *_PREFIXES)
 
 

@@ -220,7 +220,7 @@ def curves(
         axes.plot((0, 100), (0, 100), color=EDGE, linewidth=1.2)
     for number, (title, (across, up)) in enumerate(series.items()):
         axes.plot(
-            [100 * one for one in across], [100 * one for one in up], label=title,
+            [100 * each_number for each_number in across], [100 * n for n in up], label=title,
             color=COLORS[number % len(COLORS)], linestyle=DASHES[number % len(DASHES)],
             linewidth=1.8, marker=MARKERS[number % len(MARKERS)] if len(across) <= 20 else "",
             markersize=4,
@@ -346,7 +346,7 @@ def ranges(
     if isinstance(middle, float):
         axes.axvline(100 * middle, color=INK, linewidth=1)
     else:
-        axes.scatter([100 * one for one in middle], places, color="white", edgecolors=INK, s=26, zorder=3)  # fmt: skip
+        axes.scatter([100 * n for n in middle], places, color="white", edgecolors=INK, s=26, zorder=3)  # fmt: skip
     axes.set_yticks(places, [_short(label) for label in labels])
     axes.invert_yaxis()
     axes.set_xlabel(f"{axis}, %")
@@ -405,5 +405,5 @@ def _drawn(figure: Any, name: str, caption: str, alt: str) -> Figure:
 
 
 def _short(label: str) -> str:
-    text = "".join(one if one.isprintable() else " " for one in label).replace("$", r"\$")
+    text = "".join(t if t.isprintable() else " " for t in label).replace("$", r"\$")
     return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"

@@ -137,7 +137,7 @@ def body_html(report: Report) -> str:
 
 def _text(text: str) -> str:
     """Escape text; characters that are invisible or reverse the line are shown by their numbers."""
-    return escape("".join(f"U+{ord(one):04X}" if _is_hidden(one) else one for one in text))
+    return escape("".join(f"U+{ord(t):04X}" if _is_hidden(t) else t for t in text))
 
 
 def _is_hidden(character: str) -> bool:
@@ -145,7 +145,7 @@ def _is_hidden(character: str) -> bool:
 
 
 def _anchor(title: str) -> str:
-    return "".join(one if one.isalnum() else "-" for one in title.lower())
+    return "".join(text if text.isalnum() else "-" for text in title.lower())
 
 
 def _html_section(section: Section) -> Iterator[str]:

@@ -185,7 +185,7 @@ def agreement(
     resampled = _resampled(cells, groups, len(classes), seed)
 
     def estimate(statistic: Callable[[Counts], float | None]) -> Estimate:
-        values = [value for one in resampled if (value := statistic(one)) is not None]
+        values = [value for array in resampled if (value := statistic(array)) is not None]
         if not values:
             return Estimate(statistic(matrix))
         low, high = np.quantile(values, (0.025, 0.975))
@@ -206,7 +206,7 @@ def _resampled(
         # Drawing cases is equivalent to drawing the counts of all cells at once.
         counts = np.bincount(cells, minlength=size)
         drawn = draw.multinomial(cells.size, counts / cells.size, RESAMPLES)
-        return [one.reshape(shape) for one in drawn]
+        return [value.reshape(shape) for value in drawn]
     if len(groups) != cells.size:
         raise ValueError("one group per case is required")
     _, of_case = np.unique(np.asarray(groups), return_inverse=True)

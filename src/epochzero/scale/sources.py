@@ -204,7 +204,7 @@ def _of_table(source: Storage, stored: Stored, name: str, front: str) -> Iterato
     with source.open(name) as raw:
         try:
             table = arrow("pyarrow.parquet").ParquetFile(raw, **STREAMED)
-            columns = [one for one in ("id", "log") if one in table.schema_arrow.names]
+            columns = [literal for literal in ("id", "log") if literal in table.schema_arrow.names]
             if "log" not in columns:
                 raise InputError(
                     f"{source.path(name)}: has no column `log` with the text of each log"
@@ -304,8 +304,8 @@ def _members(archive: tarfile.TarFile | zipfile.ZipFile) -> Iterator[_Member]:
             _Member(file.filename, file.file_size, partial(archive.open, file)) for file in files
         )
     else:
-        regular = (one for one in archive if one.isreg())
-        found = (_Member(one.name, one.size, partial(archive.extractfile, one)) for one in regular)
+        regular = (each_member for each_member in archive if each_member.isreg())
+        found = (_Member(m.name, m.size, partial(archive.extractfile, m)) for m in regular)
     for member in found:
         parts = PurePosixPath(member.name).parts
         if parts and ".." not in parts and parts[0] != "/":
@@ -323,20 +323,20 @@ def _of_members(
 ) -> Iterator[SourceJob]:
     alone = len(group) == 1 and group[0][0] == top
     wanted = [
-        (name if alone else name.removeprefix(f"{top}/"), one)
-        for name, one in group
+        (name if alone else name.removeprefix(f"{top}/"), member)
+        for name, member in group
         if (is_log_name(top) if alone else _belongs_to_job(name.removeprefix(f"{top}/")))
     ]
     if not wanted:
         return
-    if sum(one.size for _, one in wanted) > LARGEST_MEMBER:
+    if sum(member.size for _, member in wanted) > LARGEST_MEMBER:
         problem = f"larger than {LARGEST_MEMBER >> 30} GiB in an archive: extract the archive first"
         yield SourceJob(front + top, (), not alone, problem)
         return
     try:
         files = [
-            File(name, f"{stored.name}/{one.name}", one.size, stored.stamp, one.read())
-            for name, one in wanted
+            File(name, f"{stored.name}/{member.name}", member.size, stored.stamp, member.read())
+            for name, member in wanted
         ]
     except _DAMAGE as error:
         problem = f"the archive is damaged in this file: {_reason(error)}"

@@ -98,8 +98,8 @@ class Storage:
                 found = self._files.get_file_info(
                     fs.FileSelector(self.root, recursive=True, allow_not_found=True)
                 )
-        files = [one for one in found if one.type.name == "File"]
-        return sorted(map(self._stored, files), key=lambda one: one.name)
+        files = [value for value in found if value.type.name == "File"]
+        return sorted(map(self._stored, files), key=lambda stored_job: stored_job.name)
 
     def _stored(self, info: Any) -> Stored:
         name = PurePosixPath(info.path)

@@ -103,11 +103,11 @@ def uncounted(database: Database, team: str, *, now: float) -> list[tuple[int, i
     blocks = [
         (BLOCK, block)
         for block in reversed(range(begin, today, BLOCK))
-        if any(one not in fresh for one in _wanted(block, today))
+        if any(pair not in fresh for pair in _wanted(block, today))
     ]
     starts, ends = [today - days for days in WINDOWS], [today, *(today - days for days in WINDOWS)]
     windows = [(end - start, start) for start, end in zip(starts, ends, strict=False)]
-    return blocks or [one for one in windows if one[1] >= begin and one not in fresh]
+    return blocks or [window for window in windows if window[1] >= begin and window not in fresh]
 
 
 def sum_up(database: Database, team: str, missing: tuple[int, int], *, now: float) -> None:
@@ -237,7 +237,7 @@ def _spans(session: Session, team: str, period: Period, most: int) -> tuple[_Spa
     if first >= last:
         return (live,)
     spans: list[_Span] = []
-    for part in _parts(period, first, last, {one for one in fresh if one[0] <= most}):
+    for part in _parts(period, first, last, {pair for pair in fresh if pair[0] <= most}):
         if spans and spans[-1].days == part.days:
             spans[-1] = _Span(part.days, spans[-1].since, part.until)
         elif part.since < part.until:

@@ -123,7 +123,7 @@ def differing(left: Environment, right: Environment) -> Sequence[EnvironmentDiff
         *_mapped("package", one.get("packages") or {}, other.get("packages") or {}),
         *_mapped("variable", one.get("variables") or {}, other.get("variables") or {}),
     ]
-    return sorted(found, key=lambda one: not one.is_major)
+    return sorted(found, key=lambda difference: not difference.is_major)
 
 
 def _singles(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[EnvironmentDifference]:

@@ -79,7 +79,7 @@ def failure_details(database: Database, team: str, fingerprint: str) -> FailureD
     """
     issue = known(database, team, fingerprint)
     every = (fingerprint, *issue.also)
-    remarks = (remark for one in every for remark in known(database, team, one).notes)
+    remarks = (remark for text in every for remark in known(database, team, text).notes)
     with database.read() as session:
         ours = (of_team(team), JobRow.fingerprint.in_(every))
         jobs, hours, first, last = _totals(session, team, every, _ALL_TIME)
@@ -116,7 +116,7 @@ def failure_details(database: Database, team: str, fingerprint: str) -> FailureD
             ignored_until=issue.ignored_until,
             returned=_totals(session, team, every, since)[0] if since else 0,
             changes=changes_with(session, team, every, newest.name, first),
-            remarks=tuple(sorted(remarks, key=lambda one: one.time)),
+            remarks=tuple(sorted(remarks, key=lambda remark: remark.time)),
         )
 
 

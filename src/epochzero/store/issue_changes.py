@@ -71,7 +71,7 @@ def changes_with(
     later = _jobs(session, _query().where(*named, failed, JobRow.started >= first), newest=False)
     if len(earlier) < _LEAST_BEFORE or not later:
         return ()
-    before, after = [_properties(one) for one in earlier], [_properties(one) for one in later]
+    before, after = [_properties(value) for value in earlier], [_properties(v) for v in later]
     return tuple(_changes(before, after))[:_MOST_SHOWN]
 
 
@@ -108,7 +108,7 @@ def _changes(
     before: Sequence[Mapping[tuple[str, str], str]], after: Sequence[Mapping[tuple[str, str], str]]
 ) -> Iterator[Change]:
     kinds = ("commit", "image", "driver", "cuda", "python", "node", "system", "package", "variable")
-    keys = {key for one in after for key in one} | {key for one in before for key in one}
+    keys = {key for record in after for key in record} | {key for r in before for key in r}
     for kind, name in sorted(keys, key=lambda key: (kinds.index(key[0]), key[1])):
         old, new = (_values(jobs, kind, name) for jobs in (before, after))
         if not old or not new or set(old) & set(new) or (len(new) > 1 and kind != "commit"):
@@ -120,5 +120,5 @@ def _changes(
 
 def _values(jobs: Sequence[Mapping[tuple[str, str], str]], kind: str, name: str) -> Sequence[str]:
     """The known values of a property, each once, in the order of the jobs."""
-    values = [one.get((kind, name), "") for one in jobs]
-    return list(dict.fromkeys(one for one in values if one or kind in _ALWAYS_KNOWN))
+    values = [job.get((kind, name), "") for job in jobs]
+    return list(dict.fromkeys(value for value in values if value or kind in _ALWAYS_KNOWN))

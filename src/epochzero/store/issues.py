@@ -137,8 +137,8 @@ def issue_summaries(
     ).where(row.team == team, row.fingerprint.in_(fingerprints))
     with database.read() as session:
         return {
-            one.fingerprint: IssueSummary(state_of(one, now), one.owner, one.first_seen)
-            for one in session.execute(query)
+            r.fingerprint: IssueSummary(state_of(r, now), r.owner, r.first_seen)
+            for r in session.execute(query)
         }
 
 
@@ -155,16 +155,16 @@ def record(session: Session, failed: Sequence[Failed]) -> None:
         failed: jobs with a fingerprint, after their rows were updated.
     """
     by_key: dict[tuple[str, str], list[Failed]] = {}
-    for one in failed:
-        by_key.setdefault((one.job.team, one.job.fingerprint), []).append(one)
+    for failure in failed:
+        by_key.setdefault((failure.job.team, failure.job.fingerprint), []).append(failure)
     if not by_key:
         return
     known = _known(session, sorted(by_key))
     new = [key for key in sorted(by_key) if key not in known]
     insert_each_once(session, KnownFailure, [_created(session, key, by_key[key]) for key in new])
     for key, row in known.items():
-        for one in sorted(by_key[key], key=lambda one: one.job.started):
-            _seen(session, row, one)
+        for failure in sorted(by_key[key], key=lambda each_failure: each_failure.job.started):
+            _seen(session, row, failure)
 
 
 def _known(
@@ -195,7 +195,7 @@ def _created(session: Session, key: tuple[str, str], failed: Sequence[Failed]) -
         "resolution": "",
         "resolved_by": "",
         "merged_into": "",
-        "owner": _owner(session, team, min(failed, key=lambda one: one.job.started)),
+        "owner": _owner(session, team, min(failed, key=lambda failure: failure.job.started)),
         "first_seen": first.started,
         "first_job": first.id,
         "first_commit": commits.get(first.id, ""),

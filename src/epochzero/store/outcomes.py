@@ -89,19 +89,19 @@ def sum_up(session: Session, changed: Collection[int]) -> None:
             failed.append(Failed(job, failure.commit, failure.diagnosis))
     _index(session, failed)
     session.flush()
-    record(session, [one for one in failed if one.job.fingerprint])
+    record(session, [each_failure for each_failure in failed if each_failure.job.fingerprint])
 
 
 def _index(session: Session, failed: Sequence[Failed]) -> None:
     """Makes failures searchable."""
     keys = []
     rows = {}
-    for one in failed:
-        words = words_of(one.diagnosis)
-        digest = digest_of(one.job.fingerprint, words)
-        keys.append((one.job.team, digest))
+    for failure in failed:
+        words = words_of(failure.diagnosis)
+        digest = digest_of(failure.job.fingerprint, words)
+        keys.append((failure.job.team, digest))
         rows[keys[-1]] = {
-            "team": one.job.team, "fingerprint": one.job.fingerprint, "digest": digest,
+            "team": failure.job.team, "fingerprint": failure.job.fingerprint, "digest": digest,
             "words": words,
         }  # fmt: skip
     if not rows:
@@ -111,8 +111,8 @@ def _index(session: Session, failed: Sequence[Failed]) -> None:
         tuple_(FailureText.team, FailureText.digest).in_(rows)
     )
     ids = {(team, digest): identity for team, digest, identity in session.execute(found)}
-    for one, key in zip(failed, keys, strict=True):
-        one.job.text_id = ids[key]
+    for failure, key in zip(failed, keys, strict=True):
+        failure.job.text_id = ids[key]
 
 
 def _locked_jobs(session: Session, changed: Collection[int]) -> Sequence[JobRow]:

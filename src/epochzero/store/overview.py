@@ -135,7 +135,7 @@ def _first_of(day: ColumnElement[int], period: Period, days: int) -> ColumnEleme
     """The first of the days that a day is aggregated with."""
     if days == 1:
         return day
-    first, size = (literal_column(str(one), Integer) for one in (int(period.since // DAY_S), days))
+    first, size = (literal_column(str(n), Integer) for n in (int(period.since // DAY_S), days))
     return first + (day - first) // size * size
 
 
@@ -151,13 +151,13 @@ def overview(database: Database, team: str, *, since: float = 0.0) -> Overview:
         StoreError: the database does not respond.
     """
     found = counts(database, team, Period(since, END))
-    failed = [one for one in found if one.state in FAILED]
+    failed = [count for count in found if count.state in FAILED]
     return Overview(
-        jobs=sum(one.jobs for one in found),
-        gpu_hours=sum(one.gpu_hours for one in found),
-        lost_gpu_hours=sum(one.gpu_hours for one in failed),
-        states=_sums((one.state, one.jobs) for one in found),
-        categories=_sums((one.category, one.jobs) for one in failed),
+        jobs=sum(count.jobs for count in found),
+        gpu_hours=sum(count.gpu_hours for count in found),
+        lost_gpu_hours=sum(count.gpu_hours for count in failed),
+        states=_sums((count.state, count.jobs) for count in found),
+        categories=_sums((count.category, count.jobs) for count in failed),
     )
 
 
@@ -233,9 +233,9 @@ def _names_query(
 def _of_jobs(team: str, period: Period, wanted: JobFilter) -> Select[str]:
     """The displayed fingerprints of the matching jobs of a period."""
     jobs = filtered(replace(wanted, team=team, since=period.since, until=period.until))
-    one = jobs.with_only_columns(JobRow.fingerprint).order_by(None).distinct().subquery()
-    shown, merging = _shown(team, one.c.fingerprint)
-    return select(shown).select_from(one).outerjoin(*merging)
+    subquery = jobs.with_only_columns(JobRow.fingerprint).order_by(None).distinct().subquery()
+    shown, merging = _shown(team, subquery.c.fingerprint)
+    return select(shown).select_from(subquery).outerjoin(*merging)
 
 
 def by_day(
@@ -279,10 +279,10 @@ def _ranked(seen: Subquery, team: str, category: str | None, sort: str) -> CTE:
     """
     sums = {name: func.sum(seen.c[name]).label(name) for name in dict.fromkeys((sort, "jobs"))}
     each = select(seen.c.fingerprint, *sums.values()).group_by(seen.c.fingerprint)
-    one = (each if category is None else each.where(seen.c.category == category)).subquery()
-    shown, merging = _shown(team, one.c.fingerprint)
-    order = [func.sum(one.c[name]).desc() for name in sums]
-    query = select(shown.label("fingerprint")).select_from(one).outerjoin(*merging)
+    subquery = (each if category is None else each.where(seen.c.category == category)).subquery()
+    shown, merging = _shown(team, subquery.c.fingerprint)
+    order = [func.sum(subquery.c[name]).desc() for name in sums]
+    query = select(shown.label("fingerprint")).select_from(subquery).outerjoin(*merging)
     return query.group_by(shown).order_by(*order, shown).limit(_ALL).cte()
 
 
@@ -325,10 +325,10 @@ def _totals_query(
         .where(seen.c.fingerprint.in_(bindparam("names", expanding=True)))
         .group_by(shown)
     )
-    one = (sums if category is None else sums.where(seen.c.category == category)).subquery().c
+    columns = (sums if category is None else sums.where(seen.c.category == category)).subquery().c
     return select(
-        one.fingerprint, one.category, _title(team, one.fingerprint), one.jobs, one.gpu_hours,
-        one.first, one.last, _is_new(team, period, one.fingerprint),
+        columns.fingerprint, columns.category, _title(team, columns.fingerprint), columns.jobs, columns.gpu_hours,
+        columns.first, columns.last, _is_new(team, period, columns.fingerprint),
     )  # fmt: skip
 
 
@@ -376,10 +376,10 @@ def _is_met(team: str, period: Period, fingerprint: ColumnElement[str]) -> Colum
     """Whether a job of a period failed this way, including merged failures."""
     merged = aliased(KnownFailure)
 
-    def met(one: SQLColumnExpression[str]) -> Exists:
+    def met(column: SQLColumnExpression[str]) -> Exists:
         job = aliased(JobRow)
         within = job.started >= period.since, job.started < period.until
-        return exists().where(of_team(team, job), job.fingerprint == one, *within)
+        return exists().where(of_team(team, job), job.fingerprint == column, *within)
 
     of_merged = exists().where(
         merged.team == team, merged.merged_into == fingerprint, met(merged.fingerprint)

@@ -235,7 +235,7 @@ def job_page(
     limit = wanted.limit or 50
     column, falls = SORTS[sort]
     key = (column, schema.JobRow.id)
-    order = tuple(one.desc() if falls else one.asc() for one in key)
+    order = tuple(each_column.desc() if falls else each_column.asc() for each_column in key)
     query = filtered(replace(wanted, limit=None)).order_by(None).order_by(*order).limit(limit + 1)
     if after:
         query = query.where(_beyond(key, _position(after), falls))
@@ -247,7 +247,7 @@ def job_page(
         found = session.execute(query.with_only_columns(*key)).all()
         rows = session.scalars(
             select(schema.JobRow)
-            .where(schema.JobRow.id.in_([one.id for one in found[:limit]]))
+            .where(schema.JobRow.id.in_([row.id for row in found[:limit]]))
             .order_by(*order)
         ).all()
         last = found[limit - 1] if len(found) > limit else end
@@ -270,7 +270,7 @@ def _end_of_search(
     query = filtered(there).with_only_columns(*key).order_by(None)
     if after:
         query = query.where(_beyond(key, _position(after), falls))
-    query = query.order_by(*(one.desc() if falls else one.asc() for one in key))
+    query = query.order_by(*(c.desc() if falls else c.asc() for c in key))
     row = session.execute(query.offset(MOST_SEARCHED - 1).limit(1)).one_or_none()
     return None if row is None else (row[0], row[1])
 

@@ -180,7 +180,7 @@ def _take_in_some(database: Database, journals: Mapping[Path, Origin]) -> dict[P
                 read[identity] = some
                 new.append(_grown(identity, journal, journals[journal], start, some))
         written = write(session, new, known) if new else set()
-        changed = (one.identity for one in new if one.changes_job and one.identity in written)
+        changed = (s.identity for s in new if s.changes_job and s.identity in written)
         _owe(session, {identity: journals[by_identity[identity]] for identity in changed})
     return {by_identity[identity]: len(read[identity]) for identity in written}
 
@@ -251,7 +251,7 @@ def add_endings(database: Database, endings: Iterable[Ending]) -> frozenset[str]
             known = known_ranks(session, some)
             new = [_ended(wanted[identity]) for identity in some if identity not in known]
             added |= write(session, new, known)
-            _check_logs(session, [wanted[one] for one in some if one not in added])
+            _check_logs(session, [wanted[text] for text in some if text not in added])
         _owe(session, {identity: wanted[identity].origin for identity in added})
     return frozenset(added)
 

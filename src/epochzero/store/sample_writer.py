@@ -90,26 +90,26 @@ def write(session: Session, pieces: Sequence[New], known: Mapping[str, Rank]) ->
     begun = _begin(session, [piece for piece in pieces if piece.identity not in known])
     ranks = {**known, **begun}
     added = [(ranks[piece.identity], piece) for piece in pieces]
-    added = [(rank, one) for rank, one in added if rank.taken == one.start]
-    found_again = [rank for rank, one in added if rank.state == "lost" and one.shows_life]
+    added = [(rank, sample) for rank, sample in added if rank.taken == sample.start]
+    found_again = [rank for rank, sample in added if rank.state == "lost" and sample.shows_life]
     for rank in found_again:
         rank.state, rank.ended = "running", None
     if found_again:
         # They may have grown in the meantime.
         forget_outputs(session, [rank.id for rank in found_again])
-    for rank, one in added:
-        _apply(rank, one)
+    for rank, each_sample in added:
+        _apply(rank, each_sample)
     rows = (
         row
-        for rank, one in added
-        for sequence, record in one.records
+        for rank, sample in added
+        for sequence, record in sample.records
         for row in rows_of(record, rank.id, sequence)
     )
     write_rows(session, rows)
-    changed = [rank for rank, one in added if one.changes_job]
+    changed = [rank for rank, sample in added if sample.changes_job]
     sum_up(session, {rank.attempt_id for rank in (*changed, *found_again)})
-    store_outputs(session, {rank.id: one.parts for rank, one in added if rank.state in FINAL})
-    return {one.identity for _, one in added}
+    store_outputs(session, {rank.id: sample.parts for rank, sample in added if rank.state in FINAL})
+    return {sample.identity for _, sample in added}
 
 
 def write_rows(session: Session, rows: Iterable[Row]) -> None:
@@ -127,7 +127,7 @@ def _begin(session: Session, pieces: Sequence[New]) -> dict[str, Rank]:
     if not pieces:
         return {}
     begun = [(piece, piece.started, job_key(piece.team, piece.started.job)) for piece in pieces]
-    insert_each_once(session, JobRow, [job_row(job, one.team, start) for one, start, job in begun])
+    insert_each_once(session, JobRow, [job_row(job, s.team, start) for s, start, job in begun])
     insert_each_once(session, AttemptRow, [attempt_row(job, start) for _, start, job in begun])
     attempts = {
         (job, number): attempt_id
@@ -137,9 +137,7 @@ def _begin(session: Session, pieces: Sequence[New]) -> dict[str, Rank]:
             )
         )
     }
-    ranks = [
-        rank_row(attempts[job, start.attempt], one.identity, start) for one, start, job in begun
-    ]
+    ranks = [rank_row(attempts[job, start.attempt], s.identity, start) for s, start, job in begun]
     insert_each_once(session, Rank, ranks)
     return known_ranks(session, [piece.identity for piece in pieces])
 

@@ -102,8 +102,8 @@ def _texts(diagnosis: Mapping[str, Any]) -> Iterator[str]:
     yield str(root.get("text") or "")
     for frame in (diagnosis.get("user_frame") or {}, *(diagnosis.get("stack") or ())[-10:]):
         yield f"{frame.get('file') or ''} {frame.get('function') or ''} {frame.get('code') or ''}"
-    for one in (diagnosis.get("cascade") or ())[:5]:
-        yield f"{one.get('title') or ''} {one.get('text') or ''}"
+    for value in (diagnosis.get("cascade") or ())[:5]:
+        yield f"{value.get('title') or ''} {value.get('text') or ''}"
 
 
 def searched_words(text: str) -> Sequence[str]:

@@ -159,10 +159,8 @@ def tokens(database: Database, team: str | None = None) -> Sequence[TokenDetails
     with database.read() as session:
         found = session.scalars(query if team is None else query.where(Token.team == team)).all()
         return [
-            TokenDetails(
-                one.id, one.team, one.name, one.role, one.created, one.expires, one.revoked
-            )
-            for one in found
+            TokenDetails(t.id, t.team, t.name, t.role, t.created, t.expires, t.revoked)
+            for t in found
         ]
 
 

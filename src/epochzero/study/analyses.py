@@ -223,12 +223,12 @@ def cost(corpus: Corpus) -> Parts:
         if known.knows(column).any():
             parts.append(_cost_by(known, column, head))
     hours = known.sums("category", "gpu_hours")
-    order = sorted((hour for hour in hours if hours[hour] > 0), key=lambda one: -hours[one])[
+    order = sorted((hour for hour in hours if hours[hour] > 0), key=lambda hour: -hours[hour])[
         :MOST_ROWS
     ]
     whole = sum(hours.values())
-    shares = {"GPU time": [hours[one] / whole for one in order]}
-    labels = [_title(one) for one in order]
+    shares = {"GPU time": [hours[text] / whole for text in order]}
+    labels = [_title(text) for text in order]
     return [*parts, bars("cost-figure", "Cost by category", labels, shares, axis="% of GPU time")]
 
 
@@ -355,7 +355,7 @@ def time_to_failure(corpus: Corpus) -> Parts:
     rows: list[Row] = []
     for word, n in known.counts("category").items():
         of_word = minutes[known.is_word("category", word)]
-        low, middle, high = (float(one) for one in np.quantile(of_word, (0.25, 0.5, 0.75)))
+        low, middle, high = (float(value) for value in np.quantile(of_word, (0.25, 0.5, 0.75)))
         rows.append((_title(word), n, low, middle, high, float(of_word.max())))
     numbers = ("1st quartile, min", "Median, min", "3rd quartile, min", "Longest, min")
     columns = (

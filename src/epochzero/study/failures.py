@@ -159,12 +159,12 @@ def _summary(
         "root_causes": failures.counts("root_cause"),
         "agreement": {
             word: {
-                "labelled": one.n,
-                "accuracy": _estimate(one.accuracy),
-                "macro_f1": _estimate(one.macro_f1),
-                "kappa": _estimate(one.kappa),
+                "labelled": agreement.n,
+                "accuracy": _estimate(agreement.accuracy),
+                "macro_f1": _estimate(agreement.macro_f1),
+                "kappa": _estimate(agreement.kappa),
             }
-            for word, one in agreed.items()
+            for word, agreement in agreed.items()
         },
         "missing": dict(missing),
     }

@@ -47,10 +47,10 @@ def labels(corpus: Corpus, found: dict[str, Agreement]) -> Parts:
     if not found:
         return []
     rows: list[Row] = []
-    for word, one in found.items():
+    for word, each_agreement in found.items():
         title = "two annotators, category" if word == "annotators" else word.replace("_", " ")
-        estimates = (one.accuracy, one.macro_f1, one.kappa)
-        rows.append((title, one.n, *(cell for e in estimates for cell in _cells(e))))
+        estimates = (each_agreement.accuracy, each_agreement.macro_f1, each_agreement.kappa)
+        rows.append((title, each_agreement.n, *(cell for e in estimates for cell in _cells(e))))
     columns = [Column("What"), Column("Labelled", "count")]
     for title in ("Accuracy", "Macro-F1"):
         columns.append(Column(title, "share", cases="Labelled"))
@@ -80,24 +80,28 @@ def _notes(corpus: Corpus, found: dict[str, Agreement]) -> tuple[str, ...]:
         notes.append(
             f"With the other categories that a label allows, {accepted:,} of {len(labelled):,} are right ({share:.1f} %)."
         )
-    if any(one.kappa.value is None for one in found.values()):
+    if any(each_agreement.kappa.value is None for each_agreement in found.values()):
         notes.append("Kappa is undefined if both always use the same class.")
     return tuple(notes)
 
 
-def _classes(one: Agreement) -> Parts:
-    titles = [taxonomy.categories()[name].title for name in one.classes]
+def _classes(each_agreement: Agreement) -> Parts:
+    titles = [taxonomy.categories()[name].title for name in each_agreement.classes]
     rows: list[Row] = [
         (title, s.true, s.said, s.precision, s.recall, s.f1)
-        for title, s in zip(titles, class_scores(one.classes, one.matrix), strict=True)
+        for title, s in zip(
+            titles, class_scores(each_agreement.classes, each_agreement.matrix), strict=True
+        )
     ]
     columns = (
         Column("Category"), Column("Labelled", "count"), Column("Diagnosed", "count"),
         Column("Precision", "share", cases="Diagnosed"), Column("Recall", "share", cases="Labelled"),
         Column("F1", "share", cases="Labelled"),
     )  # fmt: skip
-    classes = Table("classes", "Each category", columns, tuple(rows), one.n, "labelled failures")
-    counts = [[int(value) for value in row] for row in one.matrix]
+    classes = Table(
+        "classes", "Each category", columns, tuple(rows), each_agreement.n, "labelled failures"
+    )
+    counts = [[int(value) for value in row] for row in each_agreement.matrix]
     drawn = heat("confusion-figure", "Confusion matrix", titles, titles, counts,
                  down="label", across="diagnosis")  # fmt: skip
     return [classes, drawn, _confused(titles, counts)]

@@ -120,8 +120,8 @@ def spectrum(passing: Activity, failing: Activity, formula: str = "tarantula") -
         formula,
         tests[0],
         tests[1],
-        tuple(sorted(layers, key=lambda one: (-one.score, -one.mean))),
-        tuple(sorted(neurons, key=lambda one: (-one.score, -one.failing, one.passing))),
+        tuple(sorted(layers, key=lambda layer: (-layer.score, -layer.mean))),
+        tuple(sorted(neurons, key=lambda neuron: (-neuron.score, -neuron.failing, neuron.passing))),
     )
 
 
@@ -248,6 +248,6 @@ def _stacked(name: str, parts: Iterable[npt.NDArray[np.bool_]]) -> npt.NDArray[n
 def to_dict(found: Spectrum) -> dict[str, Any]:
     """The JSON form; an infinite score is the text "inf"."""
     described = asdict(found)
-    for one in (*described["layers"], *described["neurons"]):
-        one.update({key: "inf" for key, value in one.items() if value == math.inf})
+    for each_value in (*described["layers"], *described["neurons"]):
+        each_value.update({key: "inf" for key, value in each_value.items() if value == math.inf})
     return {"schema": SCHEMA, **described}

@@ -76,7 +76,7 @@ def read_file(
         on_progress(builder.read)
     corpus = builder.built()
     if corpus.read and not len(corpus):
-        why = max(corpus.left_out, key=lambda one: corpus.left_out[one])
+        why = max(corpus.left_out, key=lambda text: corpus.left_out[text])
         raise InputError(
             f"{path}: none of {counted(corpus.read, 'record')} can be used; most frequent reason: "
             f"{why}. The file must contain one JSON object per line, or be Parquet, with a log or a category of the "
@@ -197,7 +197,7 @@ def _label(label: Any, second: Any, builder: CorpusBuilder) -> dict[str, str]:
     words = {name: word for name in _VOCABULARIES if (word := fields.word(name, unknown=""))}
     also = label.get("also")
     if isinstance(also, list):
-        words["also"] = " ".join(sorted(one for one in also if one in taxonomy.categories()))
+        words["also"] = " ".join(sorted(value for value in also if value in taxonomy.categories()))
     if isinstance(second, dict):
         words["second"] = _Fields(second, builder, "second label: ").word("category", unknown="")
     return words

@@ -154,12 +154,13 @@ def granted(viewer: Viewer, role: str) -> Role:
 
 
 def _at_least(role: Role) -> Callable[[Viewer], Awaitable[Viewer]]:
-    async def allowed(one: Annotated[Viewer, Depends(viewer)]) -> Viewer:
-        if ROLES.index(one.role) < ROLES.index(role):
+    async def allowed(each_viewer: Annotated[Viewer, Depends(viewer)]) -> Viewer:
+        if ROLES.index(each_viewer.role) < ROLES.index(role):
             raise HTTPException(
-                403, f"the role {one.role} is not allowed to do this; a {role} token is required"
+                403,
+                f"the role {each_viewer.role} is not allowed to do this; a {role} token is required",
             )
-        return one
+        return each_viewer
 
     return allowed
 

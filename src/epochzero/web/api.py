@@ -258,13 +258,13 @@ def _every(store: Database, wanted: JobFilter, sort: str) -> Iterator[JobSummary
 
 
 def _json_lines(found: Iterable[JobSummary]) -> Iterator[str]:
-    for one in found:
-        yield json.dumps(asdict(one), ensure_ascii=False) + "\n"
+    for each_job in found:
+        yield json.dumps(asdict(each_job), ensure_ascii=False) + "\n"
 
 
 def _csv(found: Iterable[JobSummary]) -> Iterator[str]:
     names = [field.name for field in fields(JobSummary)]
-    for row in itertools.chain((names,), (cells(asdict(one).values()) for one in found)):
+    for row in itertools.chain((names,), (cells(asdict(each_job).values()) for each_job in found)):
         text = io.StringIO()
         csv.writer(text).writerow(row)
         yield text.getvalue()

@@ -71,11 +71,11 @@ class Deliveries:
         room = _AT_ONCE - len(busy)
         if not room:
             return
-        for one in due(self._database, time.time(), without=busy)[:room]:
-            if begin(self._database, one, time.time() + _TAKES_S):
+        for delivery in due(self._database, time.time(), without=busy)[:room]:
+            if begin(self._database, delivery, time.time() + _TAKES_S):
                 with self._lock:
-                    self._busy.add(one.team)
-                threading.Thread(target=self._tell, args=(one,), daemon=True).start()
+                    self._busy.add(delivery.team)
+                threading.Thread(target=self._tell, args=(delivery,), daemon=True).start()
 
     def _tell(self, owed: Owed) -> None:
         try:

@@ -146,7 +146,7 @@ def _shifted(found: Diagnosis, lines: int) -> Diagnosis:
     root = found.root
     if root is not None and root.line is not None:
         root = replace(root, line=root.line + lines)
-    cascade = tuple(replace(one, line=one.line + lines) for one in found.cascade)
+    cascade = tuple(replace(c, line=c.line + lines) for c in found.cascade)
     return replace(found, root=root, cascade=cascade)
 
 

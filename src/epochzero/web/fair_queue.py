@@ -118,6 +118,6 @@ class FairQueue(Generic[_Task]):
         ]
         if not fit:
             return None
-        team = min(fit, key=lambda one: (one.running, one.used))
+        team = min(fit, key=lambda team_tasks: (team_tasks.running, team_tasks.used))
         team.running += 1
         return team.waiting.popleft()

@@ -271,13 +271,13 @@ def _jobs(lines: IO[bytes]) -> Iterator[tuple[About, IO[bytes]]]:
         if number > _MOST_IN_BULK:
             raise HTTPException(413, f"a request contains at most {_MOST_IN_BULK} jobs")
         try:
-            one = BulkRecord.model_validate_json(line)
+            record = BulkRecord.model_validate_json(line)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, first["loc"]))
             message = f"line {number}: {place}: {first['msg']}; nothing of this request was stored"
             raise HTTPException(422, message) from error
-        yield one, io.BytesIO(one.log.encode("utf-8", "replace"))
+        yield record, io.BytesIO(record.log.encode("utf-8", "replace"))
 
 
 def _store(service: Service, team: str, jobs: Sequence[DiagnosedJob]) -> frozenset[str]:

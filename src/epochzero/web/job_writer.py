@@ -71,18 +71,20 @@ class Keeping:
         """Writes a group of requests; a request that the store rejects does not affect the others."""
         try:
             added = add_endings(
-                self._database, itertools.chain.from_iterable(one.endings for one in group)
+                self._database, itertools.chain.from_iterable(w.endings for w in group)
             )
         except BaseException as error:
             # A database that does not respond would not respond to single requests either.
             if len(group) == 1 or isinstance(error, StoreAwayError):
-                for one in group:
-                    one.trouble = error
+                for waiting_job in group:
+                    waiting_job.trouble = error
                 return
-            for one in group:
-                self._write([one])
+            for waiting_job in group:
+                self._write([waiting_job])
             return
-        for one in group:
+        for waiting_job in group:
             # If two requests contain the same job, the first has added it.
-            one.added = added.intersection(ending.identity for ending in one.endings)
-            added -= one.added
+            waiting_job.added = added.intersection(
+                ending.identity for ending in waiting_job.endings
+            )
+            added -= waiting_job.added

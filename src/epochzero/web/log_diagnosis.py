@@ -135,7 +135,7 @@ def diagnosed_job(team: str, about: About, diagnosed: DiagnosedLog) -> Diagnosed
     job = about.job or new_job() + os.urandom(8).hex()
     size = diagnosed.log.seek(0, io.SEEK_END)
     records = (record for record in _records(about, job, found, size, start, end))
-    cleaned_records = [one for record in records if (one := cleaned(record)) is not None]
+    cleaned_records = [value for record in records if (value := cleaned(record)) is not None]
     identity = f"service:/{team}/{job}/{about.attempt}"
     # The workers have redacted the log.
     origin = replace(origin_of(team), text=lambda text: text)

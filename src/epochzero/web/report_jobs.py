@@ -108,15 +108,15 @@ class Reporting:
         self._pool.shutdown(cancel_futures=True)
 
     def _is_making(self, team: str) -> bool:
-        return any(one.team == team and not its.done() for one, its in self._futures.items())
+        return any(r.team == team and not its.done() for r, its in self._futures.items())
 
     def _forget(self) -> None:
         """Removes old reports, and the oldest if there are too many."""
-        done = [(one, its) for one, its in self._futures.items() if its.done()]
+        done = [(request, its) for request, its in self._futures.items() if its.done()]
         old = time.time() - _FRESH_S
-        for at, (one, its) in enumerate(done, _MOST_KEPT - len(done)):
+        for at, (each_request, its) in enumerate(done, _MOST_KEPT - len(done)):
             if at < 0 or (its.exception() is None and its.result().moment < old):
-                del self._futures[one]
+                del self._futures[each_request]
 
     def _make(self, wanted: Wanted) -> Made:
         receiver, sender = get_context("spawn").Pipe(duplex=False)

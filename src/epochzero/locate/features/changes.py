@@ -131,7 +131,7 @@ def _past(context: Context) -> Columns:
     past = context.corpus.past
     similar, fixed = np.zeros(context.size, np.float32), np.zeros(context.size, np.float32)
     if past:
-        bags = Bags([bag_of(f"{one.report.title}\n{one.report.text}") for one in past])
+        bags = Bags([bag_of(f"{r.report.title}\n{r.report.text}") for r in past])
         weights = context.query.weights[:, [ALL]]
         scores = bm25(bags.counts(context.query), bags.lengths, weights)
         for report, score in zip(past, share(scores[:, 0]), strict=True):

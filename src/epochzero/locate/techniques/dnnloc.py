@@ -219,7 +219,7 @@ def file_weights(corpus: Corpus, vocabulary: NDArray[np.uint32]) -> Mapping[str,
 
 
 def _bags(parsed: Parsed) -> Mapping[str, Bag]:
-    imported = [name for one in parsed.imports for name in (one.module, *one.names)]
+    imported = [name for i in parsed.imports for name in (i.module, *i.names)]
     return {
         "identifiers": parsed.bags["identifiers"],
         "apis": Bag.of(words(" ".join([*imported, *parsed.called]))),

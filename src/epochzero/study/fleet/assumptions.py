@@ -123,5 +123,5 @@ def draw(
     given: Mapping[str, Assumption], count: int, generator: np.random.Generator
 ) -> list[dict[str, float]]:
     """Draw independent sets of values."""
-    columns = {name: one.at(generator.random(count)) for name, one in given.items()}
+    columns = {name: assumption.at(generator.random(count)) for name, assumption in given.items()}
     return [{name: float(values[at]) for name, values in columns.items()} for at in range(count)]

@@ -111,7 +111,7 @@ def _saved(fleets: Mapping[int, Sequence[Outcome]], days: int) -> list[Table]:
             gpu = _percentiles([hours(outcome) / days for outcome in outcomes])
             share = _percentiles([_share(outcome, hours(outcome)) for outcome in outcomes])
             people = _percentiles([person(outcome) / days for outcome in outcomes])
-            cells = (cell for one in (gpu, share, people) for cell in _cells(one))
+            cells = (cell for row in (gpu, share, people) for cell in _cells(row))
             rows.append((f"{size:,} jobs a day: {title}", *cells))
     columns = (
         Column("Saved by"),
@@ -172,16 +172,19 @@ def _cost(fleets: Mapping[int, Sequence[Outcome]], days: int) -> Table:
 
 def _sensitivity(given: Mapping[str, Assumption]) -> list[Table | Figure | str]:
     """Vary each assumption between its 5th and 95th percentile, with the others at their medians."""
-    medians = {name: float(one.at(0.5)) for name, one in given.items()}
+    medians = {name: float(assumption.at(0.5)) for name, assumption in given.items()}
 
     def saved(name: str, value: float) -> float:
         outcome = expected({**medians, name: value}, 1)
         return _share(outcome, outcome.both)
 
     rows = []
-    for name, one in given.items():
-        low, high = float(one.at(_PERCENTILES[0])), float(one.at(_PERCENTILES[2]))
-        rows.append((one.title, low, high, saved(name, low), saved(name, high)))
+    for name, each_assumption in given.items():
+        low, high = (
+            float(each_assumption.at(_PERCENTILES[0])),
+            float(each_assumption.at(_PERCENTILES[2])),
+        )
+        rows.append((each_assumption.title, low, high, saved(name, low), saved(name, high)))
     rows.sort(key=lambda row: -abs(row[3] - row[4]))
     middle = saved("spread", medians["spread"])
     first = rows[:_MOST_SENSITIVE]
@@ -209,8 +212,7 @@ def _sensitivity(given: Mapping[str, Assumption]) -> list[Table | Figure | str]:
 
 def _assumptions(given: Mapping[str, Assumption]) -> Table:
     rows: tuple[Row, ...] = tuple(
-        (one.title, name, one.low, one.mode, one.high, one.unit, one.source)
-        for name, one in given.items()
+        (a.title, name, a.low, a.mode, a.high, a.unit, a.source) for name, a in given.items()
     )
     columns = (
         Column("Assumption"), Column("Name", "code"), Column("Low", "number"), Column("Likeliest", "number"),

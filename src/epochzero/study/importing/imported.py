@@ -84,7 +84,7 @@ def import_reports(
 def _named(clone: Path) -> str:
     """Return the project of a directory named ``owner+name``, this one or its parent."""
     folder = clone.resolve()
-    return next((one.name for one in (folder, folder.parent) if "+" in one.name), "")
+    return next((path.name for path in (folder, folder.parent) if "+" in path.name), "")
 
 
 def _record(
@@ -109,7 +109,9 @@ def _record(
                 "link": {
                     "rule": link.rule,
                     "certainty": link.certainty,
-                    "others": [one.commit.sha for one in found if one is not link],
+                    "others": [
+                        each_link.commit.sha for each_link in found if each_link is not link
+                    ],
                 },
             }, ""
     return None, reason

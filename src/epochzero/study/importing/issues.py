@@ -123,7 +123,7 @@ def _text(raw: Mapping[str, Any], *keys: str) -> str:
 
 def _labels(raw: Any) -> tuple[str, ...]:
     given: Sequence[Any] = raw if isinstance(raw, list) else ()
-    names = [one.get("name") if isinstance(one, Mapping) else one for one in given]
+    names = [value.get("name") if isinstance(value, Mapping) else value for value in given]
     return tuple(name for name in names if isinstance(name, str))
 
 

@@ -99,7 +99,7 @@ def compare(
     found = (
         _of_question(question, answers, tuple(annotators), seed) for question in scheme.questions
     )
-    return tuple(one for one in found if one is not None)
+    return tuple(each_agreement for each_agreement in found if each_agreement is not None)
 
 
 def _answers(
@@ -135,7 +135,7 @@ def _of_question(
         pairs.append(PairAgreement(first, second, agreement(left, right, seed=seed)))
         both += confusion(left, right, words)[1]
     by_all = [answer for answer in answers if len(answer) == len(names)]
-    counts = [[list(one.values()).count(word) for word in words] for one in by_all]
+    counts = [[list(record.values()).count(word) for word in words] for record in by_all]
     several = len(names) > 2 and bool(by_all)
     return QuestionAgreement(
         question.name,
@@ -145,7 +145,7 @@ def _of_question(
         fleiss=fleiss_kappa(np.array(counts)) if several else None,
         fleiss_records=len(by_all) if several else 0,
         labels=tuple(sorted(_labels(words, both), key=lambda label: -label.given)),
-        confused=tuple(sorted(_confused(words, both), key=lambda one: -one[2])),
+        confused=tuple(sorted(_confused(words, both), key=lambda row: -row[2])),
     )
 
 

@@ -51,7 +51,9 @@ class Item:
         Raises:
             InputError: a log can no longer be read.
         """
-        texts = [redact(one) for name in _TEXTS if isinstance(one := self.record.get(name), str)]
+        texts = [
+            redact(value) for name in _TEXTS if isinstance(value := self.record.get(name), str)
+        ]
         texts += [_read(log, named=len(self.logs) > 1) for log in self.logs]
         return visible("\n\n".join(texts))
 

@@ -163,10 +163,10 @@ class LabelJournal:
             InputError: it cannot be written and does not count.
         """
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        one = LabelDecision(now, did, identity, question, value, self._version)
-        fields = {name: text for name, text in asdict(one).items() if text}
+        decision = LabelDecision(now, did, identity, question, value, self._version)
+        fields = {name: text for name, text in asdict(decision).items() if text}
         self._write(json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
-        self.labels.add(one)
+        self.labels.add(decision)
 
     def _write(self, line: bytes) -> None:
         try:

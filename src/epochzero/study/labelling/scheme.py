@@ -29,7 +29,7 @@ COMMANDS = {
     "/": "whole record",
     "q": "quit",
 }
-KEYS = "".join(one for one in "abcdefghijklmnopqrstuvwxyz" if one not in COMMANDS)
+KEYS = "".join(text for text in "abcdefghijklmnopqrstuvwxyz" if text not in COMMANDS)
 """A letter for each choice of a question, in order."""
 
 _VOCABULARIES = {
@@ -181,7 +181,7 @@ def scheme_of(data: Mapping[str, Any], name: str) -> Scheme:
         InputError: a part is missing or invalid.
     """
     try:
-        questions = tuple(_question(one) for one in data["questions"])
+        questions = tuple(_question(value) for value in data["questions"])
         scheme = Scheme(str(data["title"]), str(data.get("rule", "")), str(data.get("source", "")),
                         str(data.get("begin", "start")), questions)  # fmt: skip
         _check(scheme)
@@ -194,10 +194,10 @@ def scheme_of(data: Mapping[str, Any], name: str) -> Scheme:
 
 def _question(data: Mapping[str, Any]) -> Question:
     within = str(data.get("within", ""))
-    choices = {one.name: one for one in _of_vocabulary(data.get("vocabulary", ""), within)}
-    for one in data.get("choices", ()):
-        choice = Choice(str(one["name"]), str(one["title"]), str(one["definition"]), str(one.get("example", "")),
-                        str(one.get("of", "")), one.get("value", ""))  # fmt: skip
+    choices = {c.name: c for c in _of_vocabulary(data.get("vocabulary", ""), within)}
+    for value in data.get("choices", ()):
+        choice = Choice(str(value["name"]), str(value["title"]), str(value["definition"]), str(value.get("example", "")),
+                        str(value.get("of", "")), value.get("value", ""))  # fmt: skip
         choices[choice.name] = choice
     unless = {str(name): tuple(words) for name, words in data.get("unless", {}).items()}
     return Question(str(data["name"]), str(data["title"]), tuple(choices.values()), within, unless)
@@ -209,8 +209,8 @@ def _of_vocabulary(name: str, within: str) -> list[Choice]:
     if name not in _VOCABULARIES:
         raise ValueError(f"unknown vocabulary {name!r}; choose one of {', '.join(_VOCABULARIES)}")
     return [
-        Choice(one.name, one.title, one.definition, one.example, one.dimension if within else "")
-        for one in _VOCABULARIES[name]().values()
+        Choice(t.name, t.title, t.definition, t.example, t.dimension if within else "")
+        for t in _VOCABULARIES[name]().values()
     ]
 
 
@@ -230,7 +230,7 @@ def _check(scheme: Scheme) -> None:
                     f"{where} depends on {earlier!r}, which is not an earlier question"
                 )
         outer = before[question.within].choices if question.within else ()
-        for within in [one.name for one in outer] or [""]:
+        for within in [choice.name for choice in outer] or [""]:
             offered = question.choices_after({question.within: within} if within else {})
             if len(offered) > len(KEYS):
                 raise ValueError(f"{where} has more than {len(KEYS)} choices at a time")

@@ -90,7 +90,7 @@ class Session:
             note=self._labels.notes.get(item.id, "") if item else "",
             number=self._places[item.id] + 1 if item else len(self._items),
             labelled=len(self._items) - len(self._open),
-            skipped=sum(self._labels.skips.get(one, 0) > 0 for one in self._open),
+            skipped=sum(self._labels.skips.get(text, 0) > 0 for text in self._open),
             total=len(self._items),
         )
 
@@ -128,7 +128,7 @@ class Session:
         if not self._open:
             return None
         skips = self._labels.skips
-        return self._items[min((skips.get(one, 0), self._places[one]) for one in self._open)[1]]
+        return self._items[min((skips.get(text, 0), self._places[text]) for text in self._open)[1]]
 
     def _walk(self, identity: str) -> tuple[dict[str, str], Question | None]:
         given = self._given.get(identity, {})

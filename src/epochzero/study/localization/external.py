@@ -51,10 +51,10 @@ def read_rankings(path: Path) -> tuple[Rankings, Mapping[str, int]]:
 def with_rankings(measured: Sequence[Measured], rankings: Rankings) -> list[Measured]:
     """Return the bugs with these rankings added to the measured ones."""
     found = []
-    for one in measured:
+    for measurement in measured:
         own = {
-            technique: ranked_paths(files, one.facts.wanted)
-            for technique, files in rankings.get(one.bug.report.id, {}).items()
+            technique: ranked_paths(files, measurement.facts.wanted)
+            for technique, files in rankings.get(measurement.bug.report.id, {}).items()
         }
-        found.append(replace(one, ranks={**one.ranks, **own}))
+        found.append(replace(measurement, ranks={**measurement.ranks, **own}))
     return found

@@ -31,7 +31,7 @@ from epochzero.study.localization.systems import (
 HOLDS, HOLDS_NOT, OPEN = "holds", "does not hold", "undecided"
 UNTRAINED = ("buglocator", "bluir", "blia")
 """Techniques of the study that are not trained on bugs: their mean decides."""
-TRAINED = tuple(name for name, one in TECHNIQUES.items() if one.training_projects)
+TRAINED = tuple(name for name, method in TECHNIQUES.items() if method.training_projects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +126,8 @@ def _of_systems(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> 
 
 def _of_groups(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> list[StudyFinding]:
     deep = sides(subjects)[DEEP_LEARNING]
-    single = [one for one in deep if len(one.classes) == 1]
-    labelled = [one for one in deep if not one.predicted]
+    single = [subject for subject in deep if len(subject.classes) == 1]
+    labelled = [subject for subject in deep if not subject.predicted]
 
     def one_against_others(
         text: str,
@@ -153,20 +153,26 @@ def _of_extrinsic(
 ) -> list[StudyFinding]:
     labelled = [subject for subject in subjects if subject.extrinsic is not None]
     of = sides(labelled)
-    shares = [[float(bool(one.extrinsic)) for one in of[s]] for s in (DEEP_LEARNING, TRADITIONAL)]
-    groups = [projects(of[s]) or [one.id for one in of[s]] for s in (DEEP_LEARNING, TRADITIONAL)]
+    shares = [
+        [float(bool(subject.extrinsic)) for subject in of[s]] for s in (DEEP_LEARNING, TRADITIONAL)
+    ]
+    groups = [
+        projects(of[s]) or [subject.id for subject in of[s]] for s in (DEEP_LEARNING, TRADITIONAL)
+    ]
     gap = compare(shares[0], shares[1], (groups[0], groups[1]), seed=seed)
     found = [
         _finding("More bugs of deep-learning systems are extrinsic", "RQ3",
                  "share, deep learning − traditional", gap.mean, gap.n)
     ]  # fmt: skip
-    gpu = [one for one in of[DEEP_LEARNING] if one.kind == "gpu" and not one.predicted]
-    above = [float(bool(one.extrinsic)) - 0.5 for one in gpu]
+    gpu = [
+        subject for subject in of[DEEP_LEARNING] if subject.kind == "gpu" and not subject.predicted
+    ]
+    above = [float(bool(subject.extrinsic)) - 0.5 for subject in gpu]
     found.append(_finding("Most GPU bugs are extrinsic", "Table 29", "share − 0.5",
                           mean(above, projects(gpu), seed=seed), (len(gpu), len(gpu))))  # fmt: skip
     for system, title in SYSTEMS.items():
-        out = [one for one in of[system] if one.extrinsic]
-        within = [one for one in of[system] if not one.extrinsic]
+        out = [subject for subject in of[system] if subject.extrinsic]
+        within = [subject for subject in of[system] if not subject.extrinsic]
         gap = difference(within, out, used, seed)
         found.append(_finding(f"Extrinsic bugs are harder, {title}", "Table 30",
                               "MAP, intrinsic − extrinsic", gap.mean, gap.n))  # fmt: skip
@@ -185,11 +191,11 @@ def _of_learning(
     trained = [name for name in TRAINED if name in techniques]
     known = {project for name in trained for project in _training_projects(name)}
     ranked = ranked_by(subjects, (*trained, *used)) if trained else []
-    both = [one for one in ranked if one.project.lower() not in known]
+    both = [subject for subject in ranked if subject.project.lower() not in known]
     pairs = zip(precisions(both, trained or used), precisions(both, used), strict=True)
     value = mean([own - other for own, other in pairs], projects(both), seed=seed)
     why = ""
     if len(both) < FEW <= len(ranked):
-        why = f"the models were trained on other bugs of all but {len({one.project for one in both})} projects"
+        why = f"the models were trained on other bugs of all but {len({s.project for s in both})} projects"
     return _finding("Techniques that learn do better than those that retrieve", "Table 8",
                     f"MAP, {' and '.join(trained or TRAINED)} − the others", value, (len(both), len(both)), why)  # fmt: skip

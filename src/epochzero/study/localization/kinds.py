@@ -31,8 +31,8 @@ _STUDY = (Column("Study, MRR", "score"), Column("Study, MAP", "score"))
 def types(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
     """Compare the techniques on each type of bug of deep-learning systems, labeled and predicted."""
     of = next(iter(sides(subjects).values()))
-    labelled = [one for one in of if not one.predicted]
-    predicted = [one for one in of if one.predicted]
+    labelled = [subject for subject in of if not subject.predicted]
+    predicted = [subject for subject in of if subject.predicted]
     parts: Parts = []
     if labelled:
         parts.append(
@@ -69,8 +69,8 @@ def _types_figure(labelled: Sequence[Subject], techniques: Sequence[str], seed: 
     found = [scores_of(side, best, seed).precision for side in own]
     labels = [f"{TITLES[kind]} (n = {len(side)})" for kind, side in zip(TYPES, own, strict=True)]
     return bars("types-figure", f"MAP of {best} by type of bug, as labelled, with 95 % intervals", labels,
-                {best: [one.value or 0 for one in found]}, axis="MAP", percent=False,
-                intervals={best: [one.interval for one in found]})  # fmt: skip
+                {best: [estimate.value or 0 for estimate in found]}, axis="MAP", percent=False,
+                intervals={best: [estimate.interval for estimate in found]})  # fmt: skip
 
 
 # Extrinsic and intrinsic
@@ -83,7 +83,7 @@ def extrinsic(subjects: Sequence[Subject], techniques: Sequence[str], seed: int)
         return []
     return [
         *_shares(labelled),
-        *_by_type([one for one in labelled if not one.predicted]),
+        *_by_type([subject for subject in labelled if not subject.predicted]),
         _compared(labelled, techniques, seed),
     ]
 
@@ -145,8 +145,8 @@ def _compared(labelled: Sequence[Subject], techniques: Sequence[str], seed: int)
     study = jahan2025()
     rows: list[Row] = []
     for system, own in sides(labelled).items():
-        out = [one for one in own if one.extrinsic]
-        within = [one for one in own if not one.extrinsic]
+        out = [subject for subject in own if subject.extrinsic]
+        within = [subject for subject in own if not subject.extrinsic]
         for name in techniques:
             a, b = (scores_of(side, name, seed).precision.value for side in (out, within))
             n, m, *rest = gap_cells(difference(within, out, [name], seed))

@@ -70,34 +70,36 @@ def subjects_of(measured: Iterable[Measured], baseline: Collection[str] = ()) ->
     """
     known = list(measured)
     classes: dict[str, tuple[str, ...]] = {}
-    for one in known:
-        names = one.bug.raw.get("project_class")
+    for measurement in known:
+        names = measurement.bug.raw.get("project_class")
         own = (
             tuple(word for word in names if isinstance(word, str))
             if isinstance(names, list)
             else ()
         )
-        classes[one.bug.project] = classes.get(one.bug.project) or own
-    return [_subject(one, classes[one.bug.project], baseline) for one in known]
+        classes[measurement.bug.project] = classes.get(measurement.bug.project) or own
+    return [_subject(m, classes[m.bug.project], baseline) for m in known]
 
 
-def _subject(one: Measured, classes: tuple[str, ...], baseline: Collection[str]) -> Subject:
-    stored = one.bug.raw.get("label")
+def _subject(measured: Measured, classes: tuple[str, ...], baseline: Collection[str]) -> Subject:
+    stored = measured.bug.raw.get("label")
     label = stored if isinstance(stored, Mapping) else {}
-    is_traditional = one.bug.report.id in baseline or one.bug.raw.get("system") == TRADITIONAL
+    is_traditional = (
+        measured.bug.report.id in baseline or measured.bug.raw.get("system") == TRADITIONAL
+    )
     kind, extrinsic = label.get("type"), label.get("extrinsic")
     return Subject(
-        id=one.bug.report.id,
-        project=one.bug.project,
+        id=measured.bug.report.id,
+        project=measured.bug.project,
         system=TRADITIONAL if is_traditional else DEEP_LEARNING,
         classes=classes,
-        kind=kind if kind in TYPES else one.facts.kind,
+        kind=kind if kind in TYPES else measured.facts.kind,
         predicted=kind not in TYPES,
         extrinsic=extrinsic if isinstance(extrinsic, bool) else None,
-        described=bool(one.bug.report.text.strip()),
-        lines=one.facts.lines,
-        complexity=one.facts.complexity,
-        ranks=one.ranks,
+        described=bool(measured.bug.report.text.strip()),
+        lines=measured.facts.lines,
+        complexity=measured.facts.complexity,
+        ranks=measured.ranks,
     )
 
 
@@ -144,7 +146,7 @@ def difference(
     sides = [ranked_by(side, techniques) for side in (first, second)]
     groups = [projects(side) for side in sides]
     a, b = (precisions(side, techniques) for side in sides)
-    of = [group or [one.id for one in side] for group, side in zip(groups, sides, strict=True)]
+    of = [group or [s.id for s in side] for group, side in zip(groups, sides, strict=True)]
     return compare(a, b, (of[0], of[1]), seed=seed)
 
 

@@ -70,7 +70,7 @@ def sides(subjects: Sequence[Subject]) -> dict[str, list[Subject]]:
 
 def titles_beside_texts(subjects: Sequence[Subject]) -> str:
     """Return a warning if most reports of one system are only titles and those of the other are not."""
-    shares = [fmean(one.described for one in own) for own in sides(subjects).values() if own]
+    shares = [fmean(s.described for s in own) for own in sides(subjects).values() if own]
     if len(shares) == len(SYSTEMS) and min(shares) < 0.5 <= max(shares):
         return "most reports of one side have a title only; measure both with --titles-only"
     return ""
@@ -102,8 +102,8 @@ def systems(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -
     table = Table("systems", "Techniques by kind of system", columns, tuple(rows), len(subjects), "bugs",
                   notes=(f"Study: {study.short}, Table 8.", *study.footnotes["systems"]), few=FEW_BUGS)  # fmt: skip
     known = [system for system in SYSTEMS if of[system]]
-    values = {f"{SYSTEMS[s]} (n = {len(of[s]):,})": [one.precision.value or 0 for one in found[s]] for s in known}  # fmt: skip
-    intervals = {f"{SYSTEMS[s]} (n = {len(of[s]):,})": [one.precision.interval for one in found[s]] for s in known}  # fmt: skip
+    values = {f"{SYSTEMS[s]} (n = {len(of[s]):,})": [each_scores.precision.value or 0 for each_scores in found[s]] for s in known}  # fmt: skip
+    intervals = {f"{SYSTEMS[s]} (n = {len(of[s]):,})": [each_scores.precision.interval for each_scores in found[s]] for s in known}  # fmt: skip
     drawn = bars("systems-figure", "MAP of each technique by kind of system, with 95 % intervals",
                  techniques, values, axis="MAP", percent=False, intervals=intervals)  # fmt: skip
     return [table, drawn, *_gaps(subjects, techniques, seed)] if len(known) > 1 else [table, drawn]
@@ -159,13 +159,13 @@ def _published_gap(technique: str) -> float | None:
 def classes(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
     """Compare the techniques on each class of project; projects of several classes are excluded."""
     known = [subject for subject in subjects if subject.classes]
-    single = [one for one in known if len(one.classes) == 1]
+    single = [subject for subject in known if len(subject.classes) == 1]
     if not single:
         return []
     study = jahan2025()
     rows: list[Row] = []
-    for word in sorted({one.classes[0] for one in single}):
-        own = [one for one in single if one.classes[0] == word]
+    for word in sorted({subject.classes[0] for subject in single}):
+        own = [subject for subject in single if subject.classes[0] == word]
         for technique in techniques:
             published = study.classes.get(word, {}).get(technique, (None, None))
             rows.append(
@@ -194,9 +194,11 @@ def alike(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> 
 def _files(of: Mapping[str, list[Subject]], seed: int) -> Table:
     rows: list[Row] = []
     for title, value in (("lines of code", _lines), ("mean cyclomatic complexity", _complexity)):
-        own = {s: [one for one in side if value(one) is not None] for s, side in of.items()}
-        by_system = {s: [value(one) or 0.0 for one in side] for s, side in own.items()}
-        groups = [projects(side) or [one.id for one in side] for side in own.values()]
+        own = {
+            s: [subject for subject in side if value(subject) is not None] for s, side in of.items()
+        }
+        by_system = {s: [value(subject) or 0.0 for subject in side] for s, side in own.items()}
+        groups = [projects(side) or [subject.id for subject in side] for side in own.values()]
         found = compare(
             by_system[DEEP_LEARNING], by_system[TRADITIONAL], (groups[0], groups[1]), seed=seed
         )
@@ -227,7 +229,7 @@ def _controlled(of: Mapping[str, list[Subject]], techniques: Sequence[str], seed
         f"Study: {jahan2025().short}, Table 10.",
         f"Matched: within each of {STRATA} parts of equal numbers as many bugs of either system, drawn at random.",
     )
-    distinct = {one.id for subset in subsets.values() for side in subset.values() for one in side}
+    distinct = {s.id for subset in subsets.values() for side in subset.values() for s in side}
     return [Table("controlled", "The difference of MAP among files that are alike", columns, tuple(rows),
                   len(distinct), "bugs in the subsets, which overlap", notes=notes, few=FEW_BUGS)]  # fmt: skip
 
@@ -238,7 +240,10 @@ def alike_subsets(
     """Return the bugs of each system within the published sizes, matched by lines, and by complexity."""
     low, high = PUBLISHED_LINES
     return {
-        BOUNDED: {s: [one for one in side if low <= one.lines <= high] for s, side in of.items()},
+        BOUNDED: {
+            s: [subject for subject in side if low <= subject.lines <= high]
+            for s, side in of.items()
+        },
         BY_LINES: _matched(of, _lines, seed),
         BY_COMPLEXITY: _matched(of, _complexity, seed),
     }
@@ -255,7 +260,8 @@ def _matched(
         seed: of the draw.
     """
     known = {
-        s: [(v, one) for one in side if (v := value(one)) is not None] for s, side in of.items()
+        s: [(v, subject) for subject in side if (v := value(subject)) is not None]
+        for s, side in of.items()
     }
     every = [v for side in known.values() for v, _ in side]
     if not every:
@@ -265,7 +271,9 @@ def _matched(
     found: dict[str, list[Subject]] = {system: [] for system in of}
     for part in range(STRATA):
         own = {
-            system: [one for v, one in side if int(np.searchsorted(edges, v, "left")) == part]
+            system: [
+                subject for v, subject in side if int(np.searchsorted(edges, v, "left")) == part
+            ]
             for system, side in known.items()
         }
         count = min(map(len, own.values()))

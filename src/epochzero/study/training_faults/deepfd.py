@@ -142,8 +142,8 @@ class _Monitor:
 
     def _look_at_gradients(self, epoch: Epoch) -> None:
         by_parameter = epoch.looks[-1].parameters
-        seen = {name: one["gradient"] for name, one in by_parameter.items() if one.get("gradient")}
-        if any(one["nonfinite"] for one in seen.values()):
+        seen = {name: r["gradient"] for name, r in by_parameter.items() if r.get("gradient")}
+        if any(record["nonfinite"] for record in seen.values()):
             self._counts["nan_gradient"] = 1.0
             return
         norms = [
@@ -156,18 +156,18 @@ class _Monitor:
         ratio = norms[0] / norms[-1] if norms[-1] else math.nan
         self._counts["gradient_vanish"] += ratio < VANISHED_RATIO and norms[0] < VANISHED_NORM
         self._counts["gradient_explosion"] += ratio > EXPLODED_RATIO
-        zeros = sum(one["zeros"] * self._sizes.get(name, 0) for name, one in seen.items())
+        zeros = sum(record["zeros"] * self._sizes.get(name, 0) for name, record in seen.items())
         all_of_them = sum(self._sizes.get(name, 0) for name in seen)
         self._counts["dying_relu"] += zeros >= DEAD * all_of_them
 
     def _look_at_weights(self, epoch: Epoch) -> None:
         by_parameter = epoch.looks[-1].parameters
-        seen = {name: one["weight"] for name, one in by_parameter.items() if one.get("weight")}
+        seen = {name: r["weight"] for name, r in by_parameter.items() if r.get("weight")}
         last, self._last = self._last, seen
-        if any(one["nonfinite"] for one in seen.values()):
+        if any(record["nonfinite"] for record in seen.values()):
             self._counts["nan_weight"] = 1.0
             return
-        self._counts["large_weight"] += any(one["largest"] > LARGE_WEIGHT for one in seen.values())
+        self._counts["large_weight"] += any(r["largest"] > LARGE_WEIGHT for r in seen.values())
         for name in seen.keys() & last.keys():
             self._counts["cons_mean_weight"] += seen[name]["rms"] == last[name]["rms"]
             self._counts["cons_std_weight"] += seen[name]["largest"] == last[name]["largest"]
@@ -235,7 +235,7 @@ def _votes(values: Array) -> Array:
     """Return how many classifiers predict each fault, (5,)."""
     model = _trained()
     of_range = scaled(values, np.array(model["low"]), np.array(model["high"]))
-    return np.asarray(np.sum([one.predict(of_range) for one in classifiers_of(model)], axis=0))
+    return np.asarray(np.sum([value.predict(of_range) for value in classifiers_of(model)], axis=0))
 
 
 def _finding(history: TrainingHistory, fault: str, votes: int) -> TrainingFinding:

@@ -91,16 +91,16 @@ def _phases(
         ],
     )
     last_first = [layer for layer in reversed(known) if layer.trained]
-    yield "weights", _of_parameters(look, "weight", ((one, one.weight) for one in last_first))
+    yield "weights", _of_parameters(look, "weight", ((layer, layer.weight) for layer in last_first))
     for name, value in zip(_METRICS, (loss, look.accuracy), strict=True):
         yield name, [] if value is None else [(None, value)]
     yield (
         "delta weights",
-        _of_parameters(look, "gradient", ((one, one.weight) for one in last_first)),
+        _of_parameters(look, "gradient", ((layer, layer.weight) for layer in last_first)),
     )
     yield (
         "output gradient",
-        _of_parameters(look, "gradient", ((one, one.bias) for one in last_first)),
+        _of_parameters(look, "gradient", ((layer, layer.bias) for layer in last_first)),
     )
 
 

@@ -168,7 +168,7 @@ def _begun(history: TrainingHistory) -> Sequence[int]:
     of_training = (
         epoch for epoch in history.epochs if usual and epoch.get("loader") == usual[0][0]
     )
-    return sorted({n for one in of_training if (n := int(one["iteration"])) < history.count})
+    return sorted({n for record in of_training if (n := int(record["iteration"])) < history.count})
 
 
 def _batches(loader: Mapping[str, object]) -> int:

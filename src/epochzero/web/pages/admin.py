@@ -76,7 +76,7 @@ def change(
 
 def _page(request: Request, viewer: Viewer, store: Store, *, token: str = "") -> Response:
     now = time.time()
-    made = [one for one in tokens(store, viewer.team) if one.revoked is None]
+    made = [each_token for each_token in tokens(store, viewer.team) if each_token.revoked is None]
     hooks, owners = rules(store, viewer.team), issues.owner_rules(store, viewer.team)
     steps = []
     if viewer.team and not hooks:
@@ -91,7 +91,7 @@ def _page(request: Request, viewer: Viewer, store: Store, *, token: str = "") ->
         now=steps,
         exports=(),
         token=token,
-        tokens=[one for one in made if one.expires is None or one.expires > now],
+        tokens=[t for t in made if t.expires is None or t.expires > now],
         roles=ROLES[: ROLES.index(viewer.role) + 1],
         teams=team_summaries(store) if viewer.role == "operator" else (),
         hooks=hooks,

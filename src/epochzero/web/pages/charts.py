@@ -33,7 +33,7 @@ def stacks(names: Sequence[str], series: Mapping[str, Part], label: str) -> Mark
         label: text alternative.
     """
     heights = [values for _, values in series.values()]
-    top = _round_above(max((sum(one) for one in zip(*heights, strict=True)), default=0) or 1)
+    top = _round_above(max((sum(pair) for pair in zip(*heights, strict=True)), default=0) or 1)
     parts = [*_grid(top), *_names(names), _bars(names, series, top)]
     return _svg((WIDTH, HEIGHT), label, parts)
 
@@ -130,7 +130,7 @@ def _round_above(value: float) -> float:
     power = 1.0
     while power * 10 <= value:
         power *= 10
-    return next(power * one for one in _ROUND if power * one >= value)
+    return next(power * number for number in _ROUND if power * number >= value)
 
 
 def _svg(

@@ -53,7 +53,7 @@ def compare(
     """Compares a period with another, by default the preceding period of the same length."""
     asked = asked_period(days, since, until, default=7)
     other = asked_period(None, other_since, other_until) if other_since else asked.before
-    now, before = (counts(store, viewer.team, one.period) for one in (asked, other))
+    now, before = (counts(store, viewer.team, period.period) for period in (asked, other))
     changes = _changes(by_category(before), by_category(now), asked.length / other.length)
     if format != "html":
         rows = [(change.category, change.before, change.now, change.hours_before, change.hours_now)
@@ -92,14 +92,14 @@ def _changes(
         old, new = before.get(category, none), now.get(category, none)
         more = new.failed - scale * old.failed
         found.append(CategoryChange(category, old.failed, new.failed, old.lost, new.lost, more))
-    return sorted(found, key=lambda one: (-abs(one.more), one.category))
+    return sorted(found, key=lambda change: (-abs(change.more), change.category))
 
 
 def _now(asked: Asked, changes: Sequence[CategoryChange]) -> Sequence[Step]:
     period = {"since": asked.first, "until": asked.last}
     worse = [change for change in changes if change.more > 0]
     if worse:
-        most = max(worse, key=lambda one: one.more)
+        most = max(worse, key=lambda change: change.more)
         text = f"{why(most.category)} grew most, from {most.before:,} to {most.now:,} jobs. Review its failures."
         return (Step(text, link=f"/failures?{urlencode({'category': most.category} | period)}"),)
     if changes:

@@ -71,7 +71,7 @@ def failure(
         retry=taxonomy.retries().get(str(found.diagnosis.get("retry", ""))),
         jobs=find_jobs(store, its),
         days=by_day(store, viewer.team, period, [fingerprint])[fingerprint],
-        alike=[one for one in alike if one.fingerprint != found.fingerprint],
+        alike=[count for count in alike if count.fingerprint != found.fingerprint],
         moment=time.time(),
         longest=_LONGEST,
     )  # fmt: skip

@@ -71,10 +71,10 @@ def failures(
         only_new=new, wanted=wanted, of_jobs=with_filters(EVERY_JOB, of_jobs), sort=sort,
         limit=_SHOWN if format == "html" else _EXPORTED,
     )  # fmt: skip
-    names = [one.fingerprint for one in found]
+    names = [count.fingerprint for count in found]
     issues = issue_summaries(store, viewer.team, names, time.time())
     if format != "html":
-        rows = [(*(getattr(one, name) for name in _COLUMNS), *_issue(issues, one)) for one in found]
+        rows = [(*(getattr(c, name) for name in _COLUMNS), *_issue(issues, c)) for c in found]
         return table(format, Export("issues", (*_COLUMNS, "state", "owner", "first_ever"), rows))
     short = asked.length <= _MOST_BARS
     return page(
@@ -97,18 +97,24 @@ def failures(
     )  # fmt: skip
 
 
-def _issue(issues: Mapping[str, IssueSummary], one: FingerprintCount) -> tuple[object, ...]:
-    issue = issues.get(one.fingerprint)
-    return (issue.state, issue.owner, issue.first_seen) if issue else ("ongoing", "", one.first)
+def _issue(
+    issues: Mapping[str, IssueSummary], fingerprint_count: FingerprintCount
+) -> tuple[object, ...]:
+    issue = issues.get(fingerprint_count.fingerprint)
+    return (
+        (issue.state, issue.owner, issue.first_seen)
+        if issue
+        else ("ongoing", "", fingerprint_count.first)
+    )
 
 
 def _now(found: Sequence[FingerprintCount], issues: Mapping[str, IssueSummary]) -> Sequence[Step]:
-    closed = {name for name, one in issues.items() if one.state in ("resolved", "ignored")}
-    open_ones = [one for one in found if one.fingerprint not in closed]
+    closed = {name for name, issue in issues.items() if issue.state in ("resolved", "ignored")}
+    open_ones = [count for count in found if count.fingerprint not in closed]
     if not open_ones:
         text = "There are no open issues. Choose a longer period or review all jobs."
         return (Step(text, link="/jobs"),)
-    costliest = max(open_ones, key=lambda one: (one.gpu_hours, one.jobs))
+    costliest = max(open_ones, key=lambda count: (count.gpu_hours, count.jobs))
     title = costliest.title or why(costliest.category)
     cost = f", {costliest.gpu_hours:,.0f} GPU hours" if costliest.gpu_hours >= 1 else ""
     text = f"Start with {title}: {counted(costliest.jobs, 'job')}{cost}."

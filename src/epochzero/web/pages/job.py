@@ -244,7 +244,7 @@ def _tail(store: Database, identity: str, attempt: AttemptDetails) -> Sequence[s
 def _rows(attempt: AttemptDetails, root: RankDetails | None, moment: float) -> Sequence[RankRow]:
     """The ranks of an attempt, ordered by root cause and end time."""
     end = attempt.ended or max((rank.ended or moment for rank in attempt.ranks), default=moment)
-    ordered = sorted(attempt.ranks, key=lambda one: (one is not root, one.ended or end, one.id))
+    ordered = sorted(attempt.ranks, key=lambda rank: (rank is not root, rank.ended or end, rank.id))
     failed = attempt.state not in ("succeeded", "running")
     return [
         _row(rank, attempt.started, end, is_root=failed and rank is root)
@@ -282,15 +282,15 @@ def _curves(used: Sequence[Usage]) -> tuple[str, Sequence[tuple[str, Markup]]]:
         (pair for pair in _UNITS if used and used[-1].elapsed > 3 * pair[1]), ("seconds", 1.0)
     )
     measures = (
-        ("CPU, cores", [one.cpu_percent / 100 for one in used]),
-        ("Memory, GB", [one.memory_bytes / 1e9 for one in used]),
-        ("GPU utilization, %", [one.gpu_percent for one in used]),
-        ("GPU memory, GB", [None if one.gpu_memory_bytes is None else one.gpu_memory_bytes / 1e9
-                            for one in used]),
+        ("CPU, cores", [each_usage.cpu_percent / 100 for each_usage in used]),
+        ("Memory, GB", [each_usage.memory_bytes / 1e9 for each_usage in used]),
+        ("GPU utilization, %", [each_usage.gpu_percent for each_usage in used]),
+        ("GPU memory, GB", [None if u.gpu_memory_bytes is None else u.gpu_memory_bytes / 1e9
+                            for u in used]),
     )  # fmt: skip
     drawn = []
     for caption, values in measures:
-        points = [(one.elapsed / length, value) for one, value in zip(used, values, strict=True)
+        points = [(u.elapsed / length, value) for u, value in zip(used, values, strict=True)
                   if value is not None]  # fmt: skip
         if len(points) > 1:
             series = np.array(points, dtype=np.float64)

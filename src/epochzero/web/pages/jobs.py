@@ -136,7 +136,7 @@ def _now(request: Request, page_of_jobs: JobPage, *, is_filtered: bool) -> Seque
 def first_steps(request: Request) -> Sequence[Step]:
     """Instructions for sending the first job."""
     server = str(request.base_url).rstrip("/")
-    return tuple(replace(one, command=one.command.replace("{server}", server)) for one in _FIRST)
+    return tuple(replace(step, command=step.command.replace("{server}", server)) for step in _FIRST)
 
 
 def _rows(store: Database, wanted: JobFilter, sort: str) -> Iterator[Sequence[Any]]:

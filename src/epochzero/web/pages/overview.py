@@ -104,9 +104,7 @@ def overview(
     step = 1 if format != "html" else -(-asked.length // _MOST_BARS)
     found = counts(store, viewer.team, asked.period, days=step)
     if format != "html":
-        rows = [
-            (day_name(one.day), *(getattr(one, name) for name in _COLUMNS[1:])) for one in found
-        ]
+        rows = [(day_name(c.day), *(getattr(c, name) for name in _COLUMNS[1:])) for c in found]
         return table(format, Export("overview", _COLUMNS, rows))
     sums, categories = totals(found), by_category(found)
     failing = _failing(store, viewer.team, asked)
@@ -118,8 +116,8 @@ def overview(
         failing=failing,
         asked=asked,
         totals=sums,
-        chart=_chart(asked, step, found, names, lambda one: one.jobs, "Failed jobs"),
-        chart_hours=_chart(asked, step, found, names, lambda one: one.gpu_hours, "GPU hours lost"),
+        chart=_chart(asked, step, found, names, lambda count: count.jobs, "Failed jobs"),
+        chart_hours=_chart(asked, step, found, names, lambda c: c.gpu_hours, "GPU hours lost"),
         colors=tuple(zip(_colors(names), names, strict=True)),
         rows=categories,
     )  # fmt: skip
@@ -127,25 +125,25 @@ def overview(
 
 def totals(found: Sequence[Count]) -> Totals:
     """The sums over a period."""
-    failed = [one for one in found if one.state in FAILED]
+    failed = [count for count in found if count.state in FAILED]
     return Totals(
-        jobs=sum(one.jobs for one in found),
-        failed=sum(one.jobs for one in failed),
-        lost=sum(one.gpu_hours for one in failed),
-        hours=sum(one.gpu_hours for one in found),
-        wasted=sum(one.wasted_gpu_hours for one in found),
-        checked=sum(one.checked for one in failed),
-        caught=sum(one.caught for one in failed),
-        caught_hours=sum(one.caught_gpu_hours for one in failed),
+        jobs=sum(count.jobs for count in found),
+        failed=sum(count.jobs for count in failed),
+        lost=sum(count.gpu_hours for count in failed),
+        hours=sum(count.gpu_hours for count in found),
+        wasted=sum(count.wasted_gpu_hours for count in found),
+        checked=sum(count.checked for count in failed),
+        caught=sum(count.caught for count in failed),
+        caught_hours=sum(count.caught_gpu_hours for count in failed),
     )
 
 
 def by_category(found: Sequence[Count]) -> dict[str, Totals]:
     """The sums of the failed jobs by category, the most frequent first."""
     parts: defaultdict[str, list[Count]] = defaultdict(list)
-    for one in found:
-        if one.state in FAILED:
-            parts[one.category].append(one)
+    for count in found:
+        if count.state in FAILED:
+            parts[count.category].append(count)
     sums = {category: totals(part) for category, part in parts.items()}
     return dict(sorted(sums.items(), key=lambda item: (-item[1].failed, item[0])))
 
@@ -168,8 +166,8 @@ def _failing(store: Database, team: str, asked: Asked) -> Sequence[FailingIssues
         counted = fingerprints(
             store, team, period, wanted=_OPEN, sort="gpu_hours", limit=_MOST_SHOWN
         )
-        others = [one for one in counted if one.fingerprint not in shown]
-        found[title] = {one.fingerprint: one for one in others[: _MOST_SHOWN - len(shown)]}
+        others = [count for count in counted if count.fingerprint not in shown]
+        found[title] = {other.fingerprint: other for other in others[: _MOST_SHOWN - len(shown)]}
         shown |= found[title].keys()
     issues = issue_summaries(store, team, list(shown), now)
     fixes = newest_fixes(store, team, list(shown))
@@ -177,8 +175,8 @@ def _failing(store: Database, team: str, asked: Asked) -> Sequence[FailingIssues
         FailingIssues(
             title,
             [
-                FailingIssue(one, issues[name], fixes.get(name, ""))
-                for name, one in part.items()
+                FailingIssue(count, issues[name], fixes.get(name, ""))
+                for name, count in part.items()
                 if name in issues
             ],
         )
@@ -230,10 +228,10 @@ def _chart(
     first, last = int(asked.period.since // DAY_S), int((asked.period.until - 1) // DAY_S)
     starts = range(first, last + 1, step)
     heights = {name: [0.0] * len(starts) for name in names}
-    for one in found:
-        if one.state in FAILED:
-            name = one.category if one.category in heights else _OTHERS
-            heights[name][(one.day - first) // step] += value(one)
+    for count in found:
+        if count.state in FAILED:
+            name = count.category if count.category in heights else _OTHERS
+            heights[name][(count.day - first) // step] += value(count)
     sums = ", ".join(f"{why(name)} {sum(values):,.4g}" for name, values in heights.items())
     each = "day" if step == 1 else f"{step} days"
     description = f"{label} per {each}, {asked.title}. {sums}"

@@ -124,7 +124,7 @@ class _PageRoute(APIRoute):
             except InputError as error:
                 return _refusal(request, 422, str(error))
             except RequestValidationError as error:
-                wrong = ", ".join(str(one["loc"][-1]) for one in error.errors())
+                wrong = ", ".join(str(value["loc"][-1]) for value in error.errors())
                 return _refusal(request, 422, f"This URL is invalid: {wrong}.")
             except HTTPException as error:
                 if error.status_code in (401, 429):
@@ -237,7 +237,7 @@ def _clock(seconds: float) -> Markup:
 def _ago(seconds: float) -> Markup:
     """How long ago a time was."""
     age = time.time() - seconds
-    name, size = next((one for one in _UNITS if age >= one[1]), ("minute", 60.0))
+    name, size = next((unit for unit in _UNITS if age >= unit[1]), ("minute", 60.0))
     return _time(seconds, "ago", f"{counted(max(1, int(age / size)), name)} ago")
 
 

@@ -50,9 +50,9 @@ def targets(
     known = () if pair else target_counts(store, viewer.team, asked.period)
     if format != "html":
         if pair:
-            rows = [tuple(getattr(one, name) for name in _OF_DIFFERENCE) for one in found]
+            rows = [tuple(getattr(d, name) for name in _OF_DIFFERENCE) for d in found]
             return table(format, Export("differences", _OF_DIFFERENCE, rows))
-        rows = [tuple(getattr(one, name) for name in _COLUMNS) for one in known]
+        rows = [tuple(getattr(count, name) for name in _COLUMNS) for count in known]
         return table(format, Export("targets", _COLUMNS, rows))
     return page(
         request, viewer, "targets",
@@ -77,7 +77,7 @@ def _now(
                  command="epochzero target capture -o cluster.toml\n"
                  "epochzero check --target cluster.toml -- python train.py"),
         )  # fmt: skip
-    major = [one for one in found if one.is_major]
+    major = [difference for difference in found if difference.is_major]
     if major:
         text = f"Review the {counted(len(major), 'marked difference')} first: these most often cause failures."
         return (Step(text),)

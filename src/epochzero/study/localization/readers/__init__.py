@@ -54,13 +54,13 @@ def read_reports(path: Path) -> Reports:
     """
     left_out: Counter[str] = Counter()
     records: dict[str, Record] = {}
-    for one in _read(path):
-        if isinstance(one, str):
-            left_out[one] += 1
-        elif one["id"] in records:
+    for value in _read(path):
+        if isinstance(value, str):
+            left_out[value] += 1
+        elif value["id"] in records:
             left_out["has the id of an earlier report"] += 1
         else:
-            records[one["id"]] = one
+            records[value["id"]] = value
     return Reports(path.name, tuple(records.values()), dict(left_out))
 
 

@@ -46,7 +46,7 @@ def _of_xml(text: str, path: Path) -> dict[str, Any] | str:
         (bug.get("open_date"), bug.get("closed_time")),
         (bug.findtext("summary"), bug.findtext("description")),
         (commit.get("id"), commit.get("date")),
-        (_of_modification(one) for one in commit.findall("modification")),
+        (_of_modification(element) for element in commit.findall("modification")),
     )
 
 
@@ -73,17 +73,19 @@ def _of_json(text: str, path: Path) -> dict[str, Any] | str:
             (bug["BRopenT"], bug["BRcloseT"]),
             (bug["BR_text"]["BRsummary"], bug["BR_text"]["BRdescription"]),
             (commit["commit_id"], commit["commitT"]),
-            [_of_changed(one) for one in commit["changed_files"].values()],
+            [_of_changed(value) for value in commit["changed_files"].values()],
         )
     except (KeyError, TypeError, AttributeError):
         return _INCOMPLETE
 
 
-def _of_changed(one: dict[str, Any]) -> dict[str, Any]:
+def _of_changed(record: dict[str, Any]) -> dict[str, Any]:
     """Return a file of ``changed_files``; a hunk outside of methods has no ``method_info``."""
-    hunks = one.get("hunks", {}).values()
+    hunks = record.get("hunks", {}).values()
     names = (hunk["method_info"]["method_name"] for hunk in hunks if "method_info" in hunk)
-    return _file(one["file_change_type"], one["file_old_name"], one["file_new_name"], names)
+    return _file(
+        record["file_change_type"], record["file_old_name"], record["file_new_name"], names
+    )
 
 
 # Both
