@@ -41,7 +41,8 @@ from epochzero.run.records.journal import NAME, read_journal
 from epochzero.run.records.model import Sample
 from epochzero.store import schema
 from epochzero.store.database import Database, StoreError, open_database
-from epochzero.store.queries import find_job, find_jobs, read_log
+from epochzero.store.job_details import read_log
+from epochzero.store.queries import find_job, find_jobs
 from epochzero.store.recorder import mark_lost
 
 __all__ = ["TARGETS", "Found", "play"]

@@ -40,7 +40,7 @@ from epochzero.run.records.journal import Journal
 from epochzero.run.records.model import Concluded, Ended, Output, Sample, Started
 from epochzero.run.reports.upload import Destination, send_attempt
 from epochzero.store.database import Database, open_database
-from epochzero.store.queries import read_log
+from epochzero.store.job_details import read_log
 from epochzero.store.schema import AttemptRow, FailureRow, JobRow, Rank
 from epochzero.store.schema import Sample as SampleRow
 from epochzero.store.teams import add_team, add_token

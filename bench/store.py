@@ -23,7 +23,8 @@ from sqlalchemy import text
 from epochzero.run.records.journal import Journal
 from epochzero.run.records.model import Concluded, Ended, Output, Sample, Snapshot, Started
 from epochzero.store.database import Database, open_database
-from epochzero.store.queries import JobFilter, find_job, find_jobs, job_details, usage
+from epochzero.store.job_details import job_details, usage
+from epochzero.store.queries import JobFilter, find_job, find_jobs
 from epochzero.store.recorder import take_in
 
 START = 1_760_000_000.0

@@ -11,7 +11,8 @@ import pytest
 from epochzero.errors import InputError
 from epochzero.store.backup import back_up, restore
 from epochzero.store.database import Database, open_database
-from epochzero.store.queries import find_jobs, job_details, read_log
+from epochzero.store.job_details import job_details, read_log
+from epochzero.store.queries import find_jobs
 from epochzero.store.recorder import take_in
 from epochzero.store.teams import add_team, add_token, viewer_of
 from tests.store.jobs import Runs, whole

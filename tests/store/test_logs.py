@@ -13,8 +13,8 @@ from sqlalchemy import func, select
 
 from epochzero.errors import InputError
 from epochzero.store.database import Database
+from epochzero.store.job_details import read_log
 from epochzero.store.logs import _chunks, cut_lines, lines_of
-from epochzero.store.queries import read_log
 from epochzero.store.recorder import mark_lost, take_in
 from epochzero.store.schema import Chunk
 from tests.store.jobs import Runs, started, whole

@@ -10,7 +10,8 @@ import pytest
 from epochzero.errors import InputError
 from epochzero.run.records.model import Sample
 from epochzero.store.database import Database
-from epochzero.store.queries import JobFilter, find_job, find_jobs, job_details, usage
+from epochzero.store.job_details import job_details, usage
+from epochzero.store.queries import JobFilter, find_job, find_jobs
 from epochzero.store.recorder import sweep, take_in
 from tests.store.jobs import START, Runs, started, whole
 

@@ -21,7 +21,8 @@ from epochzero.run.records.journal import Journal
 from epochzero.run.records.model import Ended, JobProgress, Note, Output, Record, Sample
 from epochzero.store import recorder, schema
 from epochzero.store.database import Database, open_database
-from epochzero.store.queries import JobFilter, find_jobs, job_details, read_log
+from epochzero.store.job_details import job_details, read_log
+from epochzero.store.queries import JobFilter, find_jobs
 from epochzero.store.recorder import THIS_MACHINE, Origin, mark_lost, sweep, take_in, take_in_all
 from tests.store.jobs import START, Runs, started, whole
 

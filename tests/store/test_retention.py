@@ -10,7 +10,8 @@ from sqlalchemy import func, select
 from epochzero.errors import InputError
 from epochzero.store import schema
 from epochzero.store.database import Database
-from epochzero.store.queries import find_jobs, job_details, read_log, usage
+from epochzero.store.job_details import job_details, read_log, usage
+from epochzero.store.queries import find_jobs
 from epochzero.store.recorder import sweep
 from epochzero.store.retention import RunningError, delete_job, prune, prune_folders
 from tests.store.jobs import START, Runs, started, whole

@@ -17,7 +17,8 @@ from epochzero.errors import InputError
 from epochzero.run.records.model import Output, Started
 from epochzero.store import schema
 from epochzero.store.database import Database, StoreAwayError, open_database
-from epochzero.store.queries import JobDetails, JobFilter, find_jobs, job_details, read_log
+from epochzero.store.job_details import JobDetails, job_details, read_log
+from epochzero.store.queries import JobFilter, find_jobs
 from epochzero.store.recorder import (
     THIS_MACHINE,
     Ending,

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from epochzero import zstd
 from epochzero.redact import redact_log
-from epochzero.store.queries import read_log
+from epochzero.store.job_details import read_log
 from epochzero.store.retention import prune
 from epochzero.web import log_redaction
 from epochzero.web import spool as spool_module

@@ -247,7 +247,8 @@ class Tools:
         Contains its attempts and ranks, the diagnosis, findings, likely places of the bug, retry
         decisions, and events.
         """
-        from epochzero.store.queries import find_job, job_details
+        from epochzero.store.job_details import job_details
+        from epochzero.store.queries import find_job
 
         with self._store() as database:
             details = job_details(database, find_job(database, job))

@@ -14,13 +14,8 @@ from epochzero import taxonomy
 from epochzero.cli import layout, render_watch
 from epochzero.cli.finding_labels import category_title
 from epochzero.diagnose.model import FAILURES
-from epochzero.store.queries import (
-    AttemptDetails,
-    JobDetails,
-    JobSummary,
-    RankDetails,
-    Usage,
-)
+from epochzero.store.job_details import AttemptDetails, JobDetails, RankDetails, Usage
+from epochzero.store.queries import JobSummary
 
 _HUNG = "hung"
 _COLORS = {

@@ -163,7 +163,8 @@ def _folder(job: str, store: str | None) -> Path:
     if Path(job).is_dir():
         return Path(job)
     from epochzero.run.replay.capture import has_capture
-    from epochzero.store.queries import find_job, folders
+    from epochzero.store.job_details import folders
+    from epochzero.store.queries import find_job
 
     with opened(store) as database:
         found = folders(database, find_job(database, job))

@@ -107,7 +107,8 @@ def _records(training: str, store: str | None) -> tuple[Path, str]:
     if training.endswith(".jsonl") or Path(training).is_file():
         return Path(training), Path(training).name
     from epochzero.run.watch.live import RECORDS_FILE
-    from epochzero.store.queries import find_job, folders, job_details
+    from epochzero.store.job_details import folders, job_details
+    from epochzero.store.queries import find_job
 
     with opened(store) as database:
         identity = find_job(database, training)

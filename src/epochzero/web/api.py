@@ -28,18 +28,11 @@ from epochzero.store.failure_notes import (
     resolve,
 )
 from epochzero.store.issues import assign, ignore
+from epochzero.store.job_details import job_details, read_log
 from epochzero.store.logs import cut_lines
 from epochzero.store.overview import FingerprintCount, Overview, overview
 from epochzero.store.overview import fingerprints as count_fingerprints
-from epochzero.store.queries import (
-    JobFilter,
-    JobPage,
-    JobSummary,
-    job_details,
-    job_page,
-    read_log,
-    with_search,
-)
+from epochzero.store.queries import JobFilter, JobPage, JobSummary, job_page, with_search
 from epochzero.store.teams import is_own, job_key
 from epochzero.web.access import Reads, Viewer, Writes, audit
 from epochzero.web.problems import problem

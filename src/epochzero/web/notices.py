@@ -5,7 +5,7 @@ from __future__ import annotations
 from epochzero.run.records.model import Ended, Started
 from epochzero.run.reports.end_summary import Notice, notice_of
 from epochzero.store.database import Database
-from epochzero.store.queries import job_details
+from epochzero.store.job_details import job_details
 
 
 def failure_notice(database: Database, identity: str, number: int) -> Notice:

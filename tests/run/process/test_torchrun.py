@@ -11,7 +11,8 @@ import pytest
 
 from epochzero.run.records.model import Concluded, Output
 from epochzero.store.database import open_database
-from epochzero.store.queries import EVERY_JOB, find_job, find_jobs, job_details
+from epochzero.store.job_details import job_details
+from epochzero.store.queries import EVERY_JOB, find_job, find_jobs
 from epochzero.store.recorder import sweep
 from tests.run.conftest import Kept, command
 from tests.torch_jobs import light_torch

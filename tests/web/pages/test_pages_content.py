@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochzero.run.records.model import JobEvent
-from epochzero.store.queries import RankDetails
+from epochzero.store.job_details import RankDetails
 from epochzero.store.recorder import take_in
 from epochzero.store.schema import KnownFailure
 from epochzero.store.teams import add_token

@@ -25,19 +25,17 @@ from epochzero.run.watch.model import WatchResult, of_dict
 from epochzero.run.watch.plot import chart
 from epochzero.store.database import Database, StoreError
 from epochzero.store.failure_notes import known, merged_with
-from epochzero.store.logs import Lines, last_lines
-from epochzero.store.queries import (
+from epochzero.store.job_details import (
     AttemptDetails,
     JobDetails,
-    JobFilter,
-    JobSummary,
     RankDetails,
     Usage,
-    find_jobs,
     job_details,
     read_log,
     usage,
 )
+from epochzero.store.logs import Lines, last_lines
+from epochzero.store.queries import JobFilter, JobSummary, find_jobs
 from epochzero.web.access import Reads
 from epochzero.web.pages.charts import span
 from epochzero.web.pages.log import log_name, range_of, rank_name

@@ -10,8 +10,14 @@ from fastapi.responses import StreamingResponse
 from epochzero.errors import InputError
 from epochzero.redact import redact_log
 from epochzero.store.database import Database, StoreError
+from epochzero.store.job_details import (
+    AttemptDetails,
+    JobDetails,
+    RankDetails,
+    job_details,
+    read_log,
+)
 from epochzero.store.logs import Lines, lines_of
-from epochzero.store.queries import AttemptDetails, JobDetails, RankDetails, job_details, read_log
 from epochzero.web.access import Reads
 from epochzero.web.pages.responses import Step, page, pages_router
 from epochzero.web.state import Store
