@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 from epochzero.diagnose.facts import Facts
@@ -28,58 +29,47 @@ def death(root: Judged | None, timeline: Timeline, facts: Facts, *, state_known:
         facts: known facts in addition to the logs.
         state_known: whether the scheduler's state alone means a failure.
     """
+    died = partial(End, "died")
     if root is not None and root.event.uncaught and root.event.type:
-        return End(
-            "died",
+        return died(
             "uncaught_exception",
             f"{root.event.type} was not caught: its traceback starts at the top of the program, and its process "
             "logs no later steps.",
         )
     if root is not None and root.role == "cause" and ends_process(root):
-        return End("died", "crash_or_kill", f"This line reports the termination: {_quoted(root)}.")
+        return died("crash_or_kill", f"This line reports the termination: {_quoted(root)}.")
     if state_known:
-        return End("died", "scheduler_state", f"The scheduler reports the state {facts.state}.")
+        return died("scheduler_state", f"The scheduler reports the state {facts.state}.")
     if reported := next(filter(reports_death, timeline.judged), None):
-        return End(
-            "died",
-            "reported_death",
-            f"A launcher or shell reports the failure: {_quoted(reported)}.",
-        )
+        text = f"A launcher or shell reports the failure: {_quoted(reported)}."
+        return died("reported_death", text)
     if facts.exit_status:
-        return End("died", "exit_status", f"The job exited with status {facts.exit_status}.")
+        return died("exit_status", f"The job exited with status {facts.exit_status}.")
     if root is not None and root.event.cut_off:
-        return End("died", "cut_off_traceback", "The log ends in the middle of a traceback.")
-    return End("died", "no_later_steps", "The process logs no later steps after its failure.")
+        return died("cut_off_traceback", "The log ends in the middle of a traceback.")
+    return died("no_later_steps", "The process logs no later steps after its failure.")
 
 
 def survival(timeline: Timeline, facts: Facts) -> End:
     """The strongest evidence that a job did not die."""
+    survived = partial(End, "survived")
     if facts.ended_well:
-        return End("survived", "exit_status", "The job exited with code 0.")
-    recovered = [judged for judged in timeline.judged if judged.role == "recovered"]
-    if recovered:
+        return survived("exit_status", "The job exited with code 0.")
+    if recovered := [judged for judged in timeline.judged if judged.role == "recovered"]:
         last = max(recovered, key=lambda judged: (judged.event.steps, judged.order))
+        place = _quoted(last)
         if last.event.steps or last.event.went_on or last.event.progress:
-            return End(
-                "survived", "later_steps", f"The process made progress after {_quoted(last)}."
-            )
+            return survived("later_steps", f"The process made progress after {place}.")
         if not last.event.ended_well:
-            return End(
-                "survived", "later_output", f"The process continued to write after {_quoted(last)}."
-            )
-        return End(
-            "survived",
-            "completion",
-            f"The log reports successful completion after {_quoted(last)}.",
-        )
+            return survived("later_output", f"The process continued to write after {place}.")
+        return survived("completion", f"The log reports successful completion after {place}.")
     if aside := [judged for judged in timeline.judged if judged.role == "set_aside"]:
-        return End(
-            "survived",
+        return survived(
             "set_aside",
             "This line was logged as a warning, skipped, retried, quoted, or raised after the work was done, and "
             f"no line reports a termination: {_quoted(aside[-1])}.",
         )
-    return End("survived", "no_error", "Nothing in the log reports a failure.")
+    return survived("no_error", "Nothing in the log reports a failure.")
 
 
 LONG_SILENCE, USUAL_GAPS = 1800.0, 10

@@ -12,7 +12,7 @@ import signal
 import sys
 from bisect import bisect_right, insort
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -215,10 +215,6 @@ def _without_earlier_runs(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
 def _source(event: LogEvent) -> tuple[str, int | None, str | None, str | None]:
     """What wrote an event: log, rank, process and host."""
     return event.log, event.rank, event.process, event.host
-
-
-_OF_JOBS = frozenset({"python", "schedulers"})
-"""Families of signatures that report the end of a program or a job, not of one of its ranks."""
 
 
 def _of_launcher(judged: Judged) -> bool:
@@ -564,6 +560,13 @@ def _texts(event: LogEvent) -> tuple[str, ...]:
     return (event.text, event.block) if native else (event.text,)
 
 
+def _marked(
+    judged: Iterable[Judged], role: str, applies: Callable[[Judged], bool]
+) -> tuple[Judged, ...]:
+    """Gives some events another role, in which they claim nothing."""
+    return tuple(replace(j, role=role, claim=0) if applies(j) else j for j in judged)
+
+
 _SIGNALLED = frozenset({"KeyboardInterrupt", "SignalException"})
 
 
@@ -574,20 +577,16 @@ def _without_handlers(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
         for j in reversed(judged)
         if j.event.type.rpartition(".")[2] in _SIGNALLED
     }
-    return tuple(
-        replace(j, role="teardown", claim=0)
-        if j.event.link == "context" and j.order > signalled.get(j.event.trace, len(judged))
-        else j
-        for j in judged
+    return _marked(
+        judged,
+        "teardown",
+        lambda j: j.event.link == "context" and j.order > signalled.get(j.event.trace, len(judged)),
     )
 
 
 def _without_shutdown(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
     """Takes the claim from what fails while a server that answered requests shuts down as it was told to."""
-    return tuple(
-        replace(j, role="teardown", claim=0) if j.event.closing and "serving" in j.event.work else j
-        for j in judged
-    )
+    return _marked(judged, "teardown", lambda j: j.event.closing and "serving" in j.event.work)
 
 
 def _without_repeated(judged: tuple[Judged, ...], *, dead: bool) -> tuple[Judged, ...]:
@@ -610,9 +609,7 @@ def _without_repeated(judged: tuple[Judged, ...], *, dead: bool) -> tuple[Judged
         if len(these) > LATER_LINES or (len(these) > 2 and _distance(these) >= LATER_LINES)
         for this in these
     }
-    return tuple(
-        replace(j, role="set_aside", claim=0) if j.order in survived else j for j in judged
-    )
+    return _marked(judged, "set_aside", lambda j: j.order in survived)
 
 
 def _distance(judged: Sequence[Judged]) -> int:
@@ -648,12 +645,13 @@ def _without_recovered(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
     stops = {j.event.log: j.event.log_later for j in judged if _stops_job(j)}
     survived = {j.order for j in judged if _recovered(j, died=died) or _outlived(j, stops)}
     traces = {j.event.trace for j in judged if j.order in survived} & passed_on
-    return tuple(
-        replace(j, role="recovered", claim=0)
-        if j.order in survived
-        or (j.role == "wrapper" and j.event.trace in traces and not _of_dead(j, passed_on))
-        else j
-        for j in judged
+    return _marked(
+        judged,
+        "recovered",
+        lambda j: (
+            j.order in survived
+            or (j.role == "wrapper" and j.event.trace in traces and not _of_dead(j, passed_on))
+        ),
     )
 
 
