@@ -428,7 +428,7 @@ import json
 net, seen = nn.Linear(8, 2), {seen}
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 for epoch in range(300):
-    for step in range(50):
+    for step in range(10):
         loss = net(torch.randn(4, 8)).square().mean()
         optimizer.zero_grad()
         loss.backward()

@@ -80,12 +80,12 @@ def test_the_memory_of_a_job_is_told(tmp_path: Path) -> None:
 
 
 def test_a_job_that_does_not_fit_is_an_error_at_its_line(tmp_path: Path) -> None:
-    found = run(tmp_path, with_gpu(512), "--width", "8192")
+    found = run(tmp_path, with_gpu(32), "--width", "2048")
     (finding,) = found.findings
     assert (finding.rule, finding.severity) == ("dry-run-memory", "error")
     assert (finding.category, finding.phase) == ("gpu_out_of_memory", "training")
     assert (finding.place.path, finding.place.line) == ("train.py", 8)
-    assert "Tried to allocate 256 MiB" in finding.consequence
+    assert "Tried to allocate 16 MiB" in finding.consequence
 
 
 def test_a_job_on_a_target_without_gpus_takes_no_memory_of_one(tmp_path: Path) -> None:

@@ -46,6 +46,8 @@ READ_BY_LIBRARIES = (
     "OMP_", "OPENBLAS_", "PYTHON", "PYTORCH", "ROC", "TORCH", "TRITON_", "TZ",
 )  # fmt: skip
 """Variables that compiled code may read when it is loaded; what Python code reads is observed."""
+READ_LATER = ("GLOO_SOCKET_IFNAME", "TORCHELASTIC_", "TORCH_DISTRIBUTED_DEBUG")
+"""Exceptions, which launchers of several processes set: read when processes connect, or again in each fork."""
 _LARGEST_REQUEST = 1 << 16
 _MOST_DESCRIPTORS = 16
 
@@ -97,7 +99,9 @@ class ReadVariables:
 
 def matters(name: str, read: Collection[str]) -> bool:
     """Whether what is imported can depend on a variable."""
-    return name in read or name.startswith(READ_BY_LIBRARIES)
+    return name in read or (
+        name.startswith(READ_BY_LIBRARIES) and not name.startswith(READ_LATER)
+    )
 
 
 def fits(one: Mapping[str, str], other: Mapping[str, str], read: Collection[str]) -> bool:
@@ -179,6 +183,7 @@ class Preloaded:
                 os.environ[name] = value
         for name in [name for name in sys.modules if name.split(".")[0] == "epochzero"]:
             del sys.modules[name]
+        _set_debug_level()
         _import_again()
         _seed()
         sys.stdin, sys.stdout, sys.stderr = (
@@ -233,6 +238,13 @@ def _import_again() -> None:
             execute(self, module)
 
     loader.create_module, loader.exec_module = create_module, exec_module
+
+
+def _set_debug_level() -> None:
+    """Reads ``TORCH_DISTRIBUTED_DEBUG`` as importing torch.distributed does."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available():
+        distributed.set_debug_level_from_env()
 
 
 def _seed() -> None:
