@@ -28,7 +28,7 @@ width = parser.parse_args().width
 model = torch.nn.Sequential(*(torch.nn.Linear(width, width, bias=False) for _ in range(4)))
 model.to("cuda")
 optimizer = torch.optim.Adam(model.parameters())
-for step in range(1000):
+for step in range(100):
     x = torch.randn(8, width, device="cuda")
     loss = model(x).sum()
     optimizer.zero_grad()
@@ -130,7 +130,7 @@ args = parser.parse_args()
 model = torch.nn.Sequential(*(torch.nn.Linear(256, 256, bias=False) for _ in range(4)))
 data = torch.utils.data.TensorDataset(torch.randn(640, 256))
 engine, _, loader, _ = deepspeed.initialize(args, model, training_data=data)
-for epoch in range(30):
+for epoch in range(3):
     for (x,) in loader:
         loss = engine(x.to(engine.device).half()).float().pow(2).mean()
         engine.backward(loss)
@@ -366,9 +366,9 @@ from collections import deque
 import torch
 
 model = torch.nn.Linear(1024, 1024).cuda()
-loader = torch.utils.data.DataLoader(torch.zeros(1000, 1024), batch_size=1)
+loader = torch.utils.data.DataLoader(torch.zeros(4000, 1024), batch_size=1)
 def called(x):
-    until = time.thread_time() + 0.2
+    until = time.thread_time() + 0.05
     while time.thread_time() < until:
         pass
     return model(x.cuda().repeat(256, 1))
@@ -395,9 +395,9 @@ else:
     ("trains", "mebibytes"),
     [
         # For each batch what `square` needs in backward, and the layer.
-        (True, 2 * 1000),
+        (True, 2 * 4000),
         # Outputs of the first loop while those of the second are made, and made one.
-        (False, 3 * 1000),
+        (False, 3 * 4000),
     ],
 )
 def test_what_each_iteration_keeps_counts_for_those_that_are_left_out(
