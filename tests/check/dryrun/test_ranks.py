@@ -12,6 +12,7 @@ import pytest
 
 from epochzero.check import CheckResult, Limits, Target, check
 from epochzero.check.dryrun.child.agreement import Agreement
+from epochzero.check.dryrun.fork_server import fits
 from epochzero.check.dryrun.hangs import hang
 from epochzero.check.dryrun.records import Hung, read
 from epochzero.check.launch.model import Job
@@ -43,11 +44,25 @@ def dry(folder: Path, body: str, ranks: int = 2) -> CheckResult:
     )
 
 
+def test_what_launchers_of_ranks_set_needs_no_process_of_its_own() -> None:
+    alone = {"OMP_NUM_THREADS": "1"}
+    launched = {
+        "GLOO_SOCKET_IFNAME": "lo",
+        "RANK": "0",
+        "TORCHELASTIC_RUN_ID": "dry",
+        "TORCH_DISTRIBUTED_DEBUG": "INFO",
+    }
+    assert fits(alone | launched, alone, read=())
+    assert not fits(alone | launched, alone, read={"RANK"})
+    assert not fits(alone | {"TORCH_NUM_THREADS": "2"}, alone, read=())
+
+
 @pytest.mark.usefixtures("preloaded")
 def test_the_ranks_see_the_true_world(tmp_path: Path) -> None:
     body = """\
     if world != 2:
         raise SystemExit("Start two processes.")
+    assert dist.get_debug_level() == dist.DebugLevel.INFO
     total = torch.tensor([rank + 1.0])
     dist.all_reduce(total)
     assert total.item() == 3
