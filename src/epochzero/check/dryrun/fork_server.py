@@ -99,9 +99,7 @@ class ReadVariables:
 
 def matters(name: str, read: Collection[str]) -> bool:
     """Whether what is imported can depend on a variable."""
-    return name in read or (
-        name.startswith(READ_BY_LIBRARIES) and not name.startswith(READ_LATER)
-    )
+    return name in read or (name.startswith(READ_BY_LIBRARIES) and not name.startswith(READ_LATER))
 
 
 def fits(one: Mapping[str, str], other: Mapping[str, str], read: Collection[str]) -> bool:
