@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import click
@@ -141,7 +142,9 @@ def command(
     if facts_file is not None:
         given = given | read_facts(facts_file)
     if not each:
-        diagnosis = _diagnosis(diagnoser, [Path(path) for path in paths], given)
+        files = [Path(path) for path in paths]
+        known = given | find_facts(path for path in files if path != STDIN)
+        diagnosis = _diagnosis(diagnoser, files, known)
         formats()[form].diagnoses([diagnosis], top=top, many=False)
         return
     failed: list[InputError] = []
@@ -155,16 +158,19 @@ def _each(
     diagnoser: Diagnoser, paths: Iterable[Path], given: Facts, failed: list[InputError]
 ) -> Iterator[Diagnosis]:
     """Yield a diagnosis for each usable path; report each unusable one and continue."""
+    # A directory of many logs is searched for facts once.
+    facts_in = cache(lambda folder: find_facts([folder]))
     for path in paths:
+        folder = path if path.is_dir() else path.parent
+        facts = given if path == STDIN else given | facts_in(folder)
         try:
-            yield _diagnosis(diagnoser, [path], given)
+            yield _diagnosis(diagnoser, [path], facts)
         except InputError as error:
             click.echo(f"epochzero: {error}", err=True)
             failed.append(error)
 
 
-def _diagnosis(diagnoser: Diagnoser, paths: list[Path], given: Facts) -> Diagnosis:
+def _diagnosis(diagnoser: Diagnoser, paths: list[Path], facts: Facts) -> Diagnosis:
     logs = find_logs(paths)
-    files = [path for path in paths if path != STDIN]
     with progress(logs):
-        return diagnoser.diagnose(logs, given | find_facts(files))
+        return diagnoser.diagnose(logs, facts)

@@ -19,7 +19,7 @@ from typing import Any
 
 from epochzero.errors import InputError
 from epochzero.file_access import open_file
-from epochzero.logs.source import FACTS_NAMES
+from epochzero.logs.source import FACTS_NAMES, is_facts_name
 
 OWN = FACTS_NAMES[0]
 MOST_SHOWN = 60
@@ -98,7 +98,8 @@ def find_facts(paths: Iterable[Path]) -> Facts:
 
 def _facts_files(folder: Path) -> Iterator[Path]:
     try:
-        files = sorted(path for path in folder.iterdir() if path.is_file())
+        named = sorted(path for path in folder.iterdir() if is_facts_name(path.name))
+        files = [path for path in named if path.is_file()]
     except OSError:
         return
     for pattern in FACTS_NAMES:
