@@ -135,15 +135,17 @@ def test_a_difference_that_does_not_apply_in_one_place_is_refused(diff: str) -> 
 
 # -- The catalogue -----------------------------------------------------------------------------
 
-RULE = """\
+RULE = '''\
+"""Something goes wrong."""
+
 from epochzero.check.rule import Rule
 
 RULE = Rule(
-    title="Something goes wrong", category="path_not_found", why="It does.",
+    category="path_not_found", why="It does.",
     fix="Correct it.", source="A study", check=lambda view: (),
     examples="x  # <-\\n----\\ny",
 )
-"""
+'''
 
 
 @pytest.fixture
@@ -174,6 +176,7 @@ def test_a_new_rule_is_one_new_file(package: Path) -> None:
     ("old", "new", "said"),
     [
         ("path_not_found", "bad_luck", "'bad_luck' is not in the taxonomy"),
+        ("Something goes wrong.", ".", "title is empty"),
         ('"It does."', '" "', "why is empty"),
         ('"Correct it."', '""', "fix is empty"),
         ('"A study"', '""', "source is empty"),

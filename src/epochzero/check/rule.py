@@ -57,7 +57,6 @@ class Rule:
     """A rule.
 
     Attributes:
-        title: one line that states what goes wrong.
         category: category of the predicted failures, from the taxonomy.
         why: what happens and why it is noticed late; a few sentences.
         fix: general advice; a finding gives it with its own values.
@@ -68,11 +67,11 @@ class Rule:
         further_cases: cases that a text cannot express, such as files without an end of line.
         background: starts work in another process while rules run; this rule collects the result.
         general: yields to another rule that reports the same error at the same line.
+        title: one line that states what goes wrong: the first line of the module's docstring; set by the catalogue.
         id: name of the file with dashes, such as ``path-not-found``; set by the catalogue, used by
             ``--select`` and suppressions.
     """
 
-    title: str
     category: str
     why: str
     fix: str
@@ -82,6 +81,7 @@ class Rule:
     further_cases: tuple[Case, ...] = ()
     background: Callable[[JobView], AbstractContextManager[None]] | None = None
     general: bool = False
+    title: str = ""
     id: str = ""
 
     @property

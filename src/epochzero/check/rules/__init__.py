@@ -1,7 +1,8 @@
 """The rules, one file each, and the catalogue that loads them.
 
 A module of this package that has ``RULE`` is a rule; its id is the name of the file with ``-`` for
-``_``. Other modules are helpers. Adding a rule needs no other change.
+``_``, its title the first line of the docstring. Other modules are helpers. Adding a rule needs no
+other change.
 """
 
 from __future__ import annotations
@@ -69,16 +70,20 @@ def load(folder: ModuleType) -> tuple[Rule, ...]:
         except Exception as error:
             raise CatalogError(f"{name}: cannot be imported: {error}") from error
         if hasattr(module, "RULE"):
-            rules.append(replace(_checked(module.RULE, name), id=found.name.replace("_", "-")))
+            rules.append(_checked(module, found.name.replace("_", "-")))
     return tuple(sorted(rules, key=lambda rule: rule.id))
 
 
-def _checked(rule: object, where: str) -> Rule:
-    """The rule, if it is one and complete."""
-    if not isinstance(rule, Rule):
-        raise CatalogError(f"{where}: RULE is a {type(rule).__name__}, not a Rule")
+def _checked(module: ModuleType, identity: str) -> Rule:
+    """The rule of a module, if it is one and complete."""
+    if not isinstance(module.RULE, Rule):
+        raise CatalogError(f"{module.__name__}: RULE is a {type(module.RULE).__name__}, not a Rule")
+    title = (module.__doc__ or "").partition("\n")[0].removesuffix(".")
+    if sys.flags.optimize > 1:  # Python has no docstrings then.
+        title = identity
+    rule = replace(module.RULE, id=identity, title=title)
     for problem in _problems(rule):
-        raise CatalogError(f"{where}: {problem}")
+        raise CatalogError(f"{module.__name__}: {problem}")
     return rule
 
 

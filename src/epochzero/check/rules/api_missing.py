@@ -1,4 +1,4 @@
-"""The job uses names that the target's version of a library does not have."""
+"""The job uses a name that the target's version of a library does not have."""
 
 from __future__ import annotations
 
@@ -98,7 +98,6 @@ def _version(target: Target, name: str) -> str:
 
 
 RULE = Rule(
-    title="The job uses a name that the target's version of a library does not have",
     category="attribute_not_found",
     why="The job was written for another version of the library, or the name is misspelt. The "
     "job fails when the line runs.",

@@ -1,4 +1,4 @@
-"""The job uses names and keywords that the target's version of a library has removed."""
+"""The job uses a name or keyword that the target's version of a library has removed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,6 @@ def _consequence(use: Use) -> str:
 
 
 RULE = Rule(
-    title="The job uses a name or keyword that the target's version of a library has removed",
     category="attribute_not_found",
     why="Frameworks change quickly, and the platform's image rarely has the versions of the "
     "author's machine. The call fails when it is reached; evaluation code is reached after "

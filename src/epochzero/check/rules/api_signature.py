@@ -88,7 +88,6 @@ def _takes_instead(signature: Signature) -> str:
 
 
 RULE = Rule(
-    title="The job passes arguments that the target's version of a library does not accept",
     category="framework_api_misuse",
     why="Libraries rename and remove parameters between versions. The call fails when it is "
     "reached.",

@@ -11,7 +11,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="A value is not one of the choices of its option",
     category="illegal_argument",
     why="The launch script and the code spell the names of models, optimizers and modes "
     "differently, or a choice was removed. The parser terminates the job at startup.",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
-    title="A call passes arguments that the job's own function or class does not accept",
     category="illegal_argument",
     why="Python checks arguments when the call runs: a wrong call in the evaluation fails after "
     "the training.",

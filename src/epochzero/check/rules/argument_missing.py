@@ -1,4 +1,4 @@
-"""The command line lacks an argument that the program's parser requires."""
+"""A required argument is missing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="A required argument is missing",
     category="illegal_argument",
     why="A required option or its value is missing, often because a variable of the launch "
     "script is empty. The parser terminates the job at startup.",

@@ -1,4 +1,4 @@
-"""An option cannot convert its value, or converts it to something unintended."""
+"""A value does not have the type of its option."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="A value does not have the type of its option",
     category="illegal_argument",
     why="The value is a number with a unit, a float where an int is expected, or an empty "
     "variable: the parser terminates the job at startup. With type=bool every non-empty text is "

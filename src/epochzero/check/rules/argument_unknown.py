@@ -1,4 +1,4 @@
-"""The command line has an argument that the program's parser does not define."""
+"""The command line has an argument that the program does not define."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="The command line has an argument that the program does not define",
     category="illegal_argument",
     why="An option was renamed in the code but not in the launch script, or belongs to another "
     "version of the program. The parser terminates the job at startup, after the wait in the queue.",

@@ -1,4 +1,4 @@
-"""The program's own checks reject a combination of arguments."""
+"""The program rejects this combination of arguments."""
 
 from __future__ import annotations
 
@@ -49,7 +49,6 @@ def _given(program: Program, code: str) -> str:
 
 
 RULE = Rule(
-    title="The program rejects this combination of arguments",
     category="illegal_argument",
     why="Programs check combinations of arguments after startup. If the arguments are known, so "
     "is the result of the check.",

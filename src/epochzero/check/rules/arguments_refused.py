@@ -1,4 +1,4 @@
-"""A library function rejects arguments, alone or in combination, in every version."""
+"""A library rejects these arguments."""
 
 from __future__ import annotations
 
@@ -145,7 +145,6 @@ def _described(condition: str, values: Mapping[str, object]) -> str:
 
 
 RULE = Rule(
-    title="A library rejects these arguments",
     category="illegal_argument",
     why="Libraries check some of their arguments when they are called. Values that are computed "
     "from options, or that depend on each other, are wrong only for some options: a batch "

@@ -1,4 +1,4 @@
-"""The job uses attributes and names that its own classes and modules lack."""
+"""The job uses a name that its class or module does not have."""
 
 from __future__ import annotations
 
@@ -229,7 +229,6 @@ def _of_imports(program: Program, module: Module, code: Code) -> Iterator[_Missi
 
 
 RULE = Rule(
-    title="The job uses a name that its class or module does not have",
     category="attribute_not_found",
     why="Python looks up a name after a dot when the line runs. A layer that was renamed, or a "
     "function that was never written, terminates the job at that line.",

@@ -1,4 +1,4 @@
-"""A batch script that ends while its job still runs in the background."""
+"""A batch script ends before its job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="A batch script ends before its job",
     category="interrupted",
     why="A batch system takes a job for done when its script ends, and kills what it has left in the "
     "background. On a person's own machine the same script works.",

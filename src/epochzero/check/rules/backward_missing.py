@@ -1,4 +1,4 @@
-"""An optimizer steps without gradients."""
+"""The optimizer steps without gradients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="The optimizer steps without gradients",
     category="framework_api_misuse",
     why="step() silently skips parameters without gradients: the training runs to its end "
     "without learning anything.",

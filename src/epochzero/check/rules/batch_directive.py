@@ -1,4 +1,4 @@
-"""The batch system rejects or ignores a line of a batch file."""
+"""A line with options of the batch system is invalid or ignored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="A line with options of the batch system is invalid or ignored",
     category="illegal_argument",
     why="To the shell these lines are comments, so a misspelt line causes no error. Slurm rejects "
     "options that it cannot parse, ignores lines in other positions, and expands no "

@@ -1,4 +1,4 @@
-"""The processes cannot share a global batch evenly."""
+"""The processes cannot share the global batch evenly."""
 
 from __future__ import annotations
 
@@ -86,7 +86,6 @@ def _batch(config: Items, name: str) -> int | None:
 
 
 RULE = Rule(
-    title="The processes cannot share the global batch evenly",
     category="illegal_argument",
     why="A configuration fixes the global batch, but the number of GPUs changes. The frameworks "
     "reject a global batch that does not divide evenly.",

@@ -1,4 +1,4 @@
-"""A batch file runs a script of the submission directory, but the job starts in another problem."""
+"""A batch job starts in the home directory, not in the submission directory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="A batch job starts in the home directory, not in the submission directory",
     category="path_not_found",
     why="Slurm and LSF start a job in the submission directory; PBS, Torque and Grid Engine "
     "start it in the home directory. A batch file that was written for another system, or "

@@ -1,4 +1,4 @@
-"""A library cannot write to its cache directory."""
+"""A library cannot write its cache."""
 
 from __future__ import annotations
 
@@ -53,7 +53,6 @@ def _refusal(world: World, folder: str) -> str:
 
 
 RULE = Rule(
-    title="A library cannot write its cache",
     category="permission_denied",
     why="Libraries store models and data in the home directory, which is often read-only or "
     "missing in a container or on a compute node.",

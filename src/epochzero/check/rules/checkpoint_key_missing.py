@@ -73,7 +73,6 @@ def _claim(program: Program, look: Looked, loaded: Loaded) -> Claim:
 
 
 RULE = Rule(
-    title="The program reads a key of a checkpoint that was not saved",
     category="key_not_found",
     why="The code that saves and the code that reads are far apart, often in two programs. The "
     "code that reads often runs for the first time when the job resumes after days.",

@@ -1,4 +1,4 @@
-"""The weights of a wrapped model are loaded into an unwrapped one, or the reverse."""
+"""The weights of a wrapped model are loaded into an unwrapped one."""
 
 from __future__ import annotations
 
@@ -111,7 +111,6 @@ def _claim(program: Program, call: Called, wrapped: bool) -> Claim:
 
 
 RULE = Rule(
-    title="The weights of a wrapped model are loaded into an unwrapped one",
     category="tensor_mismatch",
     why="DataParallel and DistributedDataParallel prefix the name of each weight with 'module.'. "
     "The evaluation builds the model without a wrapper and cannot load what the training has "

@@ -57,7 +57,6 @@ def _is_new(target: Target) -> bool:
 
 
 RULE = Rule(
-    title="A checkpoint contains objects other than weights, but only weights are loaded",
     category="framework_api_misuse",
     why="Since PyTorch 2.6, torch.load rejects everything except tensors, numbers, texts and "
     "containers of them. A checkpoint that contains the parsed arguments, a NumPy array or a "

@@ -1,4 +1,4 @@
-"""Only one rank reaches a collective operation and waits for the others forever."""
+"""Only one rank reaches an operation that waits for all ranks."""
 
 from __future__ import annotations
 
@@ -104,7 +104,6 @@ def _is_first(test: ast.expr) -> bool:
 
 
 RULE = Rule(
-    title="Only one rank reaches an operation that waits for all ranks",
     category="communication_failure",
     why="A barrier or a reduction returns when every rank has called it. Under a condition that "
     "only rank 0 meets, often around saving or evaluating, rank 0 waits until the timeout "

@@ -1,4 +1,4 @@
-"""A line of a launch script starts with an option because its command has ended before."""
+"""A command of a launch script ends before its last option."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="A command of a launch script ends before its last option",
     category="illegal_argument",
     why="A backslash followed by a blank, a missing backslash, or a comment within a command "
     "that spans lines ends the command there. The shell still runs it, with default values "

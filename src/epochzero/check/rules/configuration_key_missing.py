@@ -141,7 +141,6 @@ def _some(items: Items, most: int = 8) -> str:
 
 
 RULE = Rule(
-    title="The configuration lacks a key that the program reads",
     category="key_not_found",
     why="A key was renamed in the code or in one of many configuration files. It is often read "
     "late, such as the settings of the evaluation, after the whole training.",

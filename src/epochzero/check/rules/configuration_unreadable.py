@@ -119,7 +119,6 @@ def _is_file(path: str) -> bool:
 
 
 RULE = Rule(
-    title="A configuration of the job does not exist or cannot be read",
     category="path_not_found",
     why="The configuration was renamed, left out of version control, or named relative to a "
     "directory other than the one in which the job starts. A tab or a missing bracket in it "

@@ -1,4 +1,4 @@
-"""The job uses a GPU, but the target has none or PyTorch cannot use it."""
+"""The job uses a GPU that PyTorch cannot use."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="The job uses a GPU that PyTorch cannot use",
     category="framework_api_misuse",
     why="A PyTorch from PyPI's CPU index, or a job without an allocated GPU, fails at the first "
     ".cuda().",

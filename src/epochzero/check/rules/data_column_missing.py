@@ -143,7 +143,6 @@ def _claim(opened: Opened, header: list[str], name: str, at: Situation) -> Claim
 
 
 RULE = Rule(
-    title="The program reads a column that the table does not have",
     category="key_not_found",
     why="A column has another name in the target's file, often only in the test set. Reading it "
     "terminates the job with a KeyError.",

@@ -12,7 +12,6 @@ def _fix(faulty: Faulty) -> str:
 
 
 RULE = Rule(
-    title="A data file or directory is empty",
     category="corrupt_data",
     why="A file that was created but never filled, or a pattern that matches nothing, ends the "
     "job when it is read, or the job continues without data.",

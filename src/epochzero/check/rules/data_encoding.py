@@ -16,7 +16,6 @@ def _fix(faulty: Faulty) -> str:
 
 
 RULE = Rule(
-    title="A text file has another encoding than the program expects",
     category="unexpected_encoding",
     why="One line with an accented character in another encoding stops the reader in the middle "
     "of a corpus.",

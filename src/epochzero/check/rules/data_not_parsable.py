@@ -16,7 +16,6 @@ def _fix(faulty: Faulty) -> str:
 
 
 RULE = Rule(
-    title="A data file does not have the format that the program expects",
     category="corrupt_data",
     why="The file is a Git LFS pointer, a web page that was saved instead of a download, or has "
     "an error in one line. Reading it terminates the job.",

@@ -12,7 +12,6 @@ def _fix(faulty: Faulty) -> str:
 
 
 RULE = Rule(
-    title="A data file is cut off",
     category="corrupt_data",
     why="An interrupted download or copy leaves a file that looks complete in a listing. The job "
     "fails when it reads the end of the file.",

@@ -65,7 +65,6 @@ def _at(config: Items, *path: str) -> Value | None:
 
 
 RULE = Rule(
-    title="DeepSpeed rejects its configuration",
     category="illegal_argument",
     why="The configuration is a separate file that is often composed from several examples: both "
     "half-precision formats, a ZeRO stage that does not exist, no batch size. DeepSpeed "

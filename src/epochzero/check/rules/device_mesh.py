@@ -1,4 +1,4 @@
-"""A device mesh does not match the number of processes."""
+"""A device mesh has more or fewer positions than the job has processes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,6 @@ def _numbers(shape: Value | None) -> list[int] | None:
 
 
 RULE = Rule(
-    title="A device mesh has more or fewer positions than the job has processes",
     category="illegal_argument",
     why="The sizes of a mesh are written for a fixed number of GPUs. With fewer, PyTorch rejects "
     "the mesh; with more, some processes have no position in it.",

@@ -83,7 +83,6 @@ def _is_asked(module: Module, divisor: ast.expr) -> bool:
 
 
 RULE = Rule(
-    title="A division by a count that is zero, or can be",
     category="division_by_zero",
     why="A mean over no items terminates the job: an evaluation set smaller than a batch, or an option "
     "that is 0.",

@@ -48,7 +48,6 @@ def _claim(download: Download, severity: str, where: str) -> Claim:
 
 
 RULE = Rule(
-    title="The job downloads something, but the target has no network",
     category="communication_failure",
     why="Compute nodes often have no internet access. On the author's machine, models and data "
     "that are downloaded at first use were already in the cache.",

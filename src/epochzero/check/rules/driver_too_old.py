@@ -1,4 +1,4 @@
-"""The driver is too old for the CUDA version of the target's PyTorch."""
+"""The driver is too old for the CUDA version that PyTorch was built for."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="The driver is too old for the CUDA version that PyTorch was built for",
     category="gpu_fault",
     why="The CUDA libraries come with PyTorch, the driver with the machine. A driver runs "
     "programs of its own CUDA major version and of older ones.",

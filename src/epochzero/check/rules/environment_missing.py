@@ -1,4 +1,4 @@
-"""A launch script activates a Python environment that does not exist."""
+"""A launch script activates an environment that does not exist."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="A launch script activates an environment that does not exist",
     category="path_not_found",
     why="Environments are not part of a repository, and have other names on other machines. A "
     "script without `set -e` continues with the system Python and fails at the first import.",

@@ -128,7 +128,6 @@ def _claim(name: str, at: Situation, why: str, *, may: bool) -> Claim:
 
 
 RULE = Rule(
-    title="The program reads an environment variable that nothing sets",
     category="key_not_found",
     why="Variables from a shell profile do not exist in a container. Variables of a launcher do "
     "not exist if the program starts without it.",

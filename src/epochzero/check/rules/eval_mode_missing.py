@@ -1,4 +1,4 @@
-"""The job evaluates in training mode, or continues training in evaluation mode."""
+"""The model is evaluated in training mode."""
 
 from __future__ import annotations
 
@@ -131,7 +131,6 @@ def _is_about_weights(block: ast.With) -> bool:
 
 
 RULE = Rule(
-    title="The model is evaluated in training mode",
     category="framework_api_misuse",
     why="Dropout and batch normalization work differently in training. Without eval() the "
     "evaluation silently measures a different model.",

@@ -1,4 +1,4 @@
-"""The program certainly reaches a line at which it raises an exception."""
+"""The program reaches a line at which it raises an exception."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="The program reaches a line at which it raises an exception",
     category="illegal_argument",
     why="A program rejects an unknown value, or a method that is not implemented, when it first "
     "uses it. In evaluation code that is after the training.",

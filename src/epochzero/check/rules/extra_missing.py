@@ -1,4 +1,4 @@
-"""A call or import needs a module of an extra that the target lacks."""
+"""A call needs a module that only an extra of the library installs."""
 
 from __future__ import annotations
 
@@ -123,7 +123,6 @@ def _is_there(entry: Mapping[str, Any], target: Target) -> bool:
 
 
 RULE = Rule(
-    title="A call needs a module that only an extra of the library installs",
     category="library_not_found",
     why="Some functions of a library import other modules only when they are called, such as the "
     "engine of an environment or the reader of a format. The import of the library succeeds.",

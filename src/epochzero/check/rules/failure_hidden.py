@@ -1,4 +1,4 @@
-"""A pipeline hides the failure of the job in a script that uses `set -e`."""
+"""A pipeline hides the failure of the job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="A pipeline hides the failure of the job",
     category="internal_error",
     why="`python train.py | tee log` succeeds if tee does. The script then evaluates the result "
     "of an earlier run, and the batch system reports success.",

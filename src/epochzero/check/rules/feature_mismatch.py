@@ -5,7 +5,6 @@ from __future__ import annotations
 from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
-    title="A layer, function or loss receives a tensor whose shape does not match",
     category="tensor_mismatch",
     why="PyTorch checks shapes when data flows: in the first step or, for a head that only the "
     "evaluation uses, in the last hour.",

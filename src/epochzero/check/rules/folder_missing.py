@@ -58,7 +58,6 @@ def _may_be_made(job: Job, entered: CommandSource, folder: Path) -> bool:
 
 
 RULE = Rule(
-    title="A launch script changes to a directory that does not exist",
     category="path_not_found",
     why="A directory was renamed but the script was not, or the script starts in a directory "
     "other than the one it was written for. Without `set -e` the script continues in its "

@@ -51,7 +51,6 @@ def _count(flake: Flake) -> Claim:
 
 
 RULE = Rule(
-    title="A format string does not match its values",
     category="type_mismatch",
     why="The line that reports a result fails. It is often the last line of the run, which only "
     "prints the metric.",

@@ -1,11 +1,10 @@
-"""A torch module is called but has no forward method."""
+"""A model is called, but its class has no forward method."""
 
 from __future__ import annotations
 
 from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
-    title="A model is called, but its class has no forward method",
     category="not_implemented",
     why="Calling a module runs its forward method. A method outside the class, by its "
     "indentation or under another name, does not count.",

@@ -1,4 +1,4 @@
-"""The target's PyTorch was not built for the target's GPUs."""
+"""PyTorch was not built for the target's GPUs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,6 @@ def _problem(target: Target, capability: tuple[int, int]) -> tuple[Severity, str
 
 
 RULE = Rule(
-    title="PyTorch was not built for the target's GPUs",
     category="gpu_fault",
     why="A build contains machine code for only some GPU architectures. Creating a tensor works; "
     "the first kernel on the GPU fails.",

@@ -70,7 +70,6 @@ def _index(value: Value | None) -> int | None:
 
 
 RULE = Rule(
-    title="The program uses a GPU index that the job does not have",
     category="gpu_fault",
     why="The index was chosen on a workstation where GPU 0 was in use. A job that gets two GPUs "
     "sees them as 0 and 1, whichever they are.",

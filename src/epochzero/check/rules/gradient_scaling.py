@@ -1,4 +1,4 @@
-"""The job trains in half precision without scaling, or clips gradients while they are scaled."""
+"""Half-precision gradients are not scaled, or are clipped while scaled."""
 
 from __future__ import annotations
 
@@ -85,7 +85,6 @@ def _claim(call: Called, message: str, consequence: str, fix: str) -> Claim:
 
 
 RULE = Rule(
-    title="Half-precision gradients are not scaled, or are clipped while scaled",
     category="framework_api_misuse",
     why="float16 cannot represent numbers below 6e-8, and gradients are often smaller. A scaler "
     "multiplies them for the backward pass. Clipping their norm is correct only after they "

@@ -1,4 +1,4 @@
-"""A method that a library's training loop calls does not accept the arguments of the call."""
+"""A method that the training loop calls does not accept its arguments."""
 
 from __future__ import annotations
 
@@ -149,7 +149,6 @@ def _classes(value: Value | None, depth: int) -> Iterator[str]:
 
 
 RULE = Rule(
-    title="A method that the training loop calls does not accept its arguments",
     category="illegal_argument",
     why="A library calls the methods that a class overrides with its own arguments, and a new "
     "version may pass others. A method that is called at the end of an epoch fails after a "

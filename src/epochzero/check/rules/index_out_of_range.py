@@ -1,11 +1,10 @@
-"""An index is outside its list, tuple or text."""
+"""An index is outside its list or text."""
 
 from __future__ import annotations
 
 from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
-    title="An index is outside its list or text",
     category="illegal_index",
     why="Command-line arguments, fields of a line and entries of a configuration are read by "
     "index. If there are fewer, the job ends at that line.",

@@ -1,4 +1,4 @@
-"""A Keras 3 model is saved under a file name whose suffix Keras rejects."""
+"""Keras 3 rejects the suffix of the file to which a model is saved."""
 
 from __future__ import annotations
 
@@ -85,7 +85,6 @@ def _ending(call: Called, at: int) -> str | None:
 
 
 RULE = Rule(
-    title="Keras 3 rejects the suffix of the file to which a model is saved",
     category="illegal_argument",
     why="Until version 2.15, Keras accepted any name and created a directory in TensorFlow's "
     "format. Keras 3 chooses the format by the suffix and rejects all others when the model "

@@ -1,4 +1,4 @@
-"""The job reads keys that a dictionary or configuration does not have."""
+"""The job reads a key that a dictionary or configuration does not have."""
 
 from __future__ import annotations
 
@@ -76,7 +76,6 @@ def _is_stored_by_callback(event: Looked, modules: Iterable[Module]) -> bool:
 
 
 RULE = Rule(
-    title="The job reads a key that a dictionary or configuration does not have",
     category="key_not_found",
     why="A key that is read late, such as the name of a test set, fails late.",
     fix="Add the key, or read it with a default.",

@@ -1,4 +1,4 @@
-"""A launcher is configured for other nodes or processes than the batch system allocates."""
+"""The launcher expects other nodes or GPUs than the batch system allocates."""
 
 from __future__ import annotations
 
@@ -63,7 +63,6 @@ def _count(text: str | None) -> int:
 
 
 RULE = Rule(
-    title="The launcher expects other nodes or GPUs than the batch system allocates",
     category="communication_failure",
     why="The numbers occur twice, in the lines for the batch system and in the launcher's "
     "arguments, and only one of them was changed.",

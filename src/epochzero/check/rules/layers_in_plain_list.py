@@ -1,4 +1,4 @@
-"""Layers are stored in a plain list or dictionary, where the module does not find them."""
+"""Layers are stored in a plain list, where their module does not find them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,6 @@ def _is_registered(cls: ast.ClassDef, name: str) -> bool:
 
 
 RULE = Rule(
-    title="Layers are stored in a plain list, where their module does not find them",
     category="framework_api_misuse",
     why="nn.Module registers the parameters of its attributes, but not those of modules in plain "
     "lists. The optimizer does not receive them, checkpoints lack them, and .cuda() does not "

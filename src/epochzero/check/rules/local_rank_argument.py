@@ -1,4 +1,4 @@
-"""The program reads the local rank from the command line, but the launcher passes it elsewhere."""
+"""The program reads the local rank from the command line, where the launcher does not pass it."""
 
 from __future__ import annotations
 
@@ -92,8 +92,6 @@ def _claim(place: SourceLocation, severity: str, message: str, consequence: str,
 
 
 RULE = Rule(
-    title="The program reads the local rank from the command line, where the launcher does not "
-    "pass it",
     category="illegal_argument",
     why="torch.distributed.launch adds --local-rank to the arguments (--local_rank before "
     "PyTorch 2.0). torchrun adds no argument and sets LOCAL_RANK. A script that was written "

@@ -1,4 +1,4 @@
-"""Losses are summed together with the graphs that computed them."""
+"""Losses are summed together with their graphs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,6 @@ def _is_plain_again(module: Module, node: ast.AugAssign) -> bool:
 
 
 RULE = Rule(
-    title="Losses are summed together with their graphs",
     category="gpu_out_of_memory",
     why="A loss holds references to everything it was computed from. A running sum of losses "
     "holds all of it.",

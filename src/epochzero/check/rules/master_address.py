@@ -1,4 +1,4 @@
-"""Processes on several nodes rendezvous at an address that is local to each node."""
+"""Several nodes rendezvous at an address that is local to each node."""
 
 from __future__ import annotations
 
@@ -56,7 +56,6 @@ def _host(endpoint: str) -> str:
 
 
 RULE = Rule(
-    title="Several nodes rendezvous at an address that is local to each node",
     category="communication_failure",
     why="A command that worked on one node runs on several. localhost is then a different "
     "machine on each node, and all wait until the rendezvous times out.",

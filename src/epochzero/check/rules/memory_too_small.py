@@ -1,4 +1,4 @@
-"""The memory that the job asks for is less than its libraries need when they are imported."""
+"""The memory limit is below what the libraries need."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="The memory limit is below what the libraries need",
     category="cpu_out_of_memory",
     why="A limit that was meant for a web service, or a wrong unit (M for G), ends a training "
     "while it imports its libraries or fills its first batches.",

@@ -1,4 +1,4 @@
-"""The program imports a module that is not installed on the target."""
+"""The job imports a module that the target does not have."""
 
 from __future__ import annotations
 
@@ -285,7 +285,6 @@ def _by_extra(top: str, target: Target, installed: Installed) -> str:
 
 
 RULE = Rule(
-    title="The job imports a module that the target does not have",
     category="library_not_found",
     why="Modules that are installed where the job was written may be missing in the image that "
     "runs it. An import inside a function, for the evaluation or the last plot, fails after "

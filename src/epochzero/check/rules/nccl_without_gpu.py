@@ -32,7 +32,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="Processes use NCCL but have no GPU",
     category="gpu_fault",
     why="The script sets the backend, but the node, the partition or the build of PyTorch has no "
     "GPU. All processes fail when they join the group.",

@@ -1,4 +1,4 @@
-"""A training with a time limit saves nothing."""
+"""A long training saves nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="A long training saves nothing",
     category="interrupted",
     why="The scheduler ends a job at its time limit, whatever its progress. A job that has saved "
     "nothing starts from the beginning.",

@@ -1,11 +1,10 @@
-"""None is used as an object: the result of a function that returns nothing, or an unset value."""
+"""None is used as an object."""
 
 from __future__ import annotations
 
 from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
-    title="None is used as an object",
     category="null_reference",
     why="A function without a return statement returns None. Unpacking its result or reading an "
     "attribute of it terminates the job, most often in evaluation code that was never run.",

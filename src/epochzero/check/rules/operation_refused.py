@@ -5,7 +5,6 @@ from __future__ import annotations
 from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
-    title="The type of a value does not allow an operation",
     category="type_mismatch",
     why="Values from the command line and from files are texts. Python checks the type when they "
     "are added, compared, called or iterated, which may be after the training.",

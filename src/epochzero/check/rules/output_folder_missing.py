@@ -1,4 +1,4 @@
-"""The output of a job goes to a directory that does not exist when the job starts."""
+"""The output of a job goes to a directory that does not exist."""
 
 from __future__ import annotations
 
@@ -95,7 +95,6 @@ def _claim(
 
 
 RULE = Rule(
-    title="The output of a job goes to a directory that does not exist",
     category="path_not_found",
     why="Slurm creates no directories and prints no error: the job ends with an exit code and no "
     "log. In the shell, a redirection into a missing directory prevents the program from "

@@ -1,4 +1,4 @@
-"""The product of the parallel degrees does not divide the number of processes."""
+"""The parallel degrees do not match the number of processes or GPUs."""
 
 from __future__ import annotations
 
@@ -137,7 +137,6 @@ def _engines(program: Program, target: Target) -> Claims:
 
 
 RULE = Rule(
-    title="The parallel degrees do not match the number of processes or GPUs",
     category="illegal_argument",
     why="Tensor, pipeline and context parallelism split a model over processes: the product of "
     "their degrees must divide the world size. A command for 64 GPUs does not run on 8.",

@@ -1,4 +1,4 @@
-"""A path belongs to the machine on which the program was written."""
+"""A path belongs to another machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ def _describe(problem: Problem, world: World) -> Texts:
 
 
 RULE = Rule(
-    title="A path belongs to another machine",
     category="path_not_found",
     why="Home directories, drive letters and the directories of notebook services do not exist "
     "on a cluster. Such a path fails only when its line is reached.",

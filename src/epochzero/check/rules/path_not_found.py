@@ -41,7 +41,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="A file or directory that the program reads does not exist",
     category="path_not_found",
     why="A missing path is the most frequent failure of all. If only the evaluation reads it, "
     "the failure costs the whole training run.",

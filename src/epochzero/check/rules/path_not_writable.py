@@ -18,7 +18,6 @@ def _describe(problem: Problem, world: World) -> Texts:
 
 
 RULE = Rule(
-    title="The program writes to a path that the user cannot write to",
     category="permission_denied",
     why="Data sets are mounted read-only, and cluster users are not administrators. Checkpoints "
     "and results are written late, so the failure comes late.",

@@ -1,4 +1,4 @@
-"""An absolute path is outside every file system of the target."""
+"""A path is outside the mounts of the target."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ def _describe(problem: Problem, world: World) -> Texts:
 
 
 RULE = Rule(
-    title="A path is outside the mounts of the target",
     category="path_not_found",
     why="A container or a node sees only what is mounted in it. A path that works on the login "
     "node may not exist there.",

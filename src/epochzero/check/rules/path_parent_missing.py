@@ -1,4 +1,4 @@
-"""The program writes into a directory that does not exist and that nothing creates."""
+"""The program writes a file into a directory that does not exist."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ def _describe(problem: Problem, world: World) -> Texts:
 
 
 RULE = Rule(
-    title="The program writes a file into a directory that does not exist",
     category="path_not_found",
     why="open, torch.save and to_csv do not create directories. On the author's machine the "
     "directory exists from earlier runs. On the target, the first checkpoint fails.",

@@ -17,7 +17,6 @@ def _describe(problem: Problem, world: World) -> Texts:
 
 
 RULE = Rule(
-    title="The program reads a file before it writes it",
     category="path_not_found",
     why="On the author's machine the file exists from an earlier run. The first run on a clean "
     "target fails.",

@@ -1,4 +1,4 @@
-"""A relative path refers to the script's directory, but the job starts in another one."""
+"""A relative path is resolved in the wrong directory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ def _describe(problem: Problem, world: World) -> Texts:
 
 
 RULE = Rule(
-    title="A relative path is resolved in the wrong directory",
     category="path_not_found",
     why="A relative path is resolved in the working directory of the job, not in the directory "
     "of the script. Launchers and batch systems often start jobs in a different directory "

@@ -1,4 +1,4 @@
-"""A path differs in case from the name that exists."""
+"""A path differs in case from the name on disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ def _describe(problem: Problem, world: World) -> Texts:
 
 
 RULE = Rule(
-    title="A path differs in case from the name on disk",
     category="path_not_found",
     why="macOS and Windows open Train.csv as train.csv; Linux does not. The program works where "
     "it was written and fails where it runs.",

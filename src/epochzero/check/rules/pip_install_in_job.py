@@ -99,7 +99,6 @@ def _judged(words: Sequence[str], target: Target, *, pip: bool) -> tuple[Severit
 
 
 RULE = Rule(
-    title="The job installs its libraries each time it starts",
     category="permission_denied",
     why="Jobs run as a user other than the one that built the image, often without network, and "
     "all ranks of a node install into the same directory at once.",

@@ -1,4 +1,4 @@
-"""The job uses a port that is not allowed or already in use."""
+"""The rendezvous port cannot be used."""
 
 from __future__ import annotations
 
@@ -168,7 +168,6 @@ def _takes_the_usual(job: Job) -> bool:
 
 
 RULE = Rule(
-    title="The rendezvous port cannot be used",
     category="illegal_argument",
     why="Ports computed from job numbers can be out of range, and only root may listen on small "
     "port numbers. Two jobs on one machine use the same default port.",

@@ -1,4 +1,4 @@
-"""The directory of a pretrained model lacks a file that is loaded from it."""
+"""The directory of a pretrained model lacks a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ def _fix(faulty: Faulty) -> str:
 
 
 RULE = Rule(
-    title="The directory of a pretrained model lacks a file",
     category="path_not_found",
     why="The directory exists but does not contain the model: only the weights were saved and no "
     "configuration, only the model and no tokenizer, one shard was not copied, or the path "

@@ -1,4 +1,4 @@
-"""The job starts a program that is not on the target's PATH."""
+"""The job starts a program that the target does not have."""
 
 from __future__ import annotations
 
@@ -96,7 +96,6 @@ def _asked_for(program: Program) -> set[str]:
 
 
 RULE = Rule(
-    title="The job starts a program that the target does not have",
     category="library_not_found",
     why="Scoring scripts, video decoders and version control often run as separate programs, and "
     "an image contains only those that were installed deliberately.",

@@ -1,4 +1,4 @@
-"""The target's Python does not have a module, name or syntax, or no longer has it."""
+"""The target's Python lacks a module, a name or a syntax."""
 
 from __future__ import annotations
 
@@ -154,7 +154,6 @@ def _shown(python: Version) -> str:
 
 
 RULE = Rule(
-    title="The target's Python lacks a module, a name or a syntax",
     category="library_not_found",
     why="The platform's image has another Python version than the machine on which the job was "
     "written. Python versions add and remove modules of the standard library and syntax.",

@@ -49,7 +49,6 @@ def _is_first(value: object) -> bool:
 
 
 RULE = Rule(
-    title="All processes of a node use its first GPU",
     category="gpu_fault",
     why="'cuda' is GPU 0 in every process that does not set another device. NCCL rejects two "
     "ranks on one GPU. Without NCCL, one GPU has to hold the models of all processes.",

@@ -71,7 +71,6 @@ def _named(program: Program, name: str) -> bool:
 
 
 RULE = Rule(
-    title="Processes rendezvous through environment variables that nothing sets",
     category="illegal_argument",
     why="init_process_group reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT unless they are "
     "passed. torchrun sets them; plain `python` does not, and `srun` sets others.",

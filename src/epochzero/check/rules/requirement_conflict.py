@@ -200,7 +200,6 @@ def _met(requirement: Requirement, other: Distribution) -> bool:
 
 
 RULE = Rule(
-    title="Installed distributions are incompatible",
     category="framework_api_misuse",
     why="Images are built in layers, and `pip install --no-deps` or a later upgrade leaves "
     "versions that violate the requirements of a library. The error appears only when the "

@@ -22,7 +22,6 @@ def _describe(problem: Problem, world: World) -> Texts:
 
 
 RULE = Rule(
-    title="The job resumes from a checkpoint that does not exist",
     category="path_not_found",
     why="A restart that names a checkpoint that was never written fails, or silently starts from "
     "the beginning and spends the time again.",

@@ -30,7 +30,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="All ranks train on the same data",
     category="framework_api_misuse",
     why="DistributedDataParallel averages gradients but does not divide the data. Without a "
     "distributed sampler each rank reads all of it.",

@@ -1,4 +1,4 @@
-"""A learning-rate scheduler steps too often, or before the optimizer."""
+"""A learning-rate scheduler steps too often, or too early."""
 
 from __future__ import annotations
 
@@ -137,7 +137,6 @@ def _too_early(program: Program, steps: list[Called]) -> Iterator[Claim]:
 
 
 RULE = Rule(
-    title="A learning-rate scheduler steps too often, or too early",
     category="framework_api_misuse",
     why="Some schedulers count epochs and some count batches, depending on where they step. A "
     "scheduler that is created for as many steps as epochs, but steps in every batch, terminates "

@@ -20,7 +20,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="A launch script has Windows line endings",
     category="syntax_error",
     why="A script that was written or checked out on Windows ends its lines with a carriage "
     "return. The shell of the platform reads it as part of the last word.",

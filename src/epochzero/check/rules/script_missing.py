@@ -1,4 +1,4 @@
-"""A launch script runs a Python program that cannot be read."""
+"""A launch script runs a program that does not exist."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="A launch script runs a program that does not exist",
     category="path_not_found",
     why="A launch script runs its programs in sequence, the evaluation last. A name that was "
     "changed elsewhere, or a change of directory in the script, leads to a failure after the "

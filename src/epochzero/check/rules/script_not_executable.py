@@ -47,7 +47,6 @@ def _is_missing(problem: ScriptProblem, target: Target) -> bool:
 
 
 RULE = Rule(
-    title="A script is run by its path but is not executable",
     category="permission_denied",
     why="The mode of a file is lost when it is copied, downloaded or regenerated. The shebang "
     "line may name an interpreter of the machine on which the script was written.",

@@ -1,4 +1,4 @@
-"""The job uses a service that needs a key, but has none."""
+"""The job uses a service without the key that it needs."""
 
 from __future__ import annotations
 
@@ -137,7 +137,6 @@ def _claim(call: Called, variable: str, error: str, sure: bool) -> Claim:
 
 
 RULE = Rule(
-    title="The job uses a service without the key that it needs",
     category="illegal_argument",
     why="On the author's machine, the key is in a file that a login wrote. The job has no such "
     "file and no user to ask, so the first call of the service fails.",

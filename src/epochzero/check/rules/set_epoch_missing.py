@@ -35,7 +35,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="A distributed sampler uses the same order in every epoch",
     category="framework_api_misuse",
     why="The sampler shuffles by its seed and its epoch. Without set_epoch the epoch is always 0.",
     fix="Call sampler.set_epoch(epoch).",

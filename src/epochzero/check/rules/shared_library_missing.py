@@ -46,7 +46,6 @@ def _missing(needed: Needed, target: Target) -> list[str]:
 
 
 RULE = Rule(
-    title="The target lacks shared libraries that a module loads",
     category="library_not_found",
     why="pip installs Python packages, but not the system libraries that they load. Slim images "
     "lack many of them.",

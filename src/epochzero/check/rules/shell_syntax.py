@@ -17,7 +17,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="A launch script is not valid shell syntax",
     category="syntax_error",
     why="The shell parses a script while it runs it. It finds an unclosed quote or `if` after "
     "all lines above have run, which may include the training.",

@@ -28,7 +28,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="A launch script uses a variable that nothing sets",
     category="undefined_variable",
     why="Variables such as $DATA and $OUT are set in a user's own shell, but not on the "
     "platform. If they are not set, $OUT/model.pt is a file in the root directory.",

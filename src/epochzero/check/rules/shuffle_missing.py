@@ -73,7 +73,6 @@ def _keeps_order(call: Called) -> bool:
 
 
 RULE = Rule(
-    title="The training data have the same order in every epoch",
     category="framework_api_misuse",
     why="A loader does not shuffle by default. Data that are sorted by class or by time give "
     "batches of one kind; the loss falls, but the model is worse than it could be.",

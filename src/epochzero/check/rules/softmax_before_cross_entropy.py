@@ -93,7 +93,6 @@ def _applied(value: Value | None, last_layers: Mapping[object, str]) -> str:
 
 
 RULE = Rule(
-    title="A loss that expects scores receives probabilities",
     category="framework_api_misuse",
     why="CrossEntropyLoss applies log_softmax and BCEWithLogitsLoss applies the sigmoid. If they "
     "are applied twice, gradients are small and the model learns little, without an error.",

@@ -146,7 +146,6 @@ def _shown(size: float) -> str:
 
 
 RULE = Rule(
-    title="The saved files do not fit on the file system",
     category="storage_full",
     why="The total size of the retained checkpoints is known before the run, but the file system "
     "or the quota is full only after hours.",

@@ -1,4 +1,4 @@
-"""The constructor of a torch module does not call that of nn.Module."""
+"""The constructor of a module does not call that of nn.Module."""
 
 from __future__ import annotations
 
@@ -76,7 +76,6 @@ def _first_layer(code: Code, init: Function) -> ast.AST | None:
 
 
 RULE = Rule(
-    title="The constructor of a module does not call that of nn.Module",
     category="framework_api_misuse",
     why="The constructor of nn.Module prepares the registration of layers. Assigning a layer "
     "before it runs fails.",

@@ -1,4 +1,4 @@
-"""The target's Python cannot parse a source file."""
+"""A module of the job does not parse."""
 
 from __future__ import annotations
 
@@ -104,7 +104,6 @@ def _claim(
 
 
 RULE = Rule(
-    title="A module of the job does not parse",
     category="syntax_error",
     why="Python parses a module when it is imported, so an import within a function can fail "
     "after hours. More often a file was edited last and never run.",

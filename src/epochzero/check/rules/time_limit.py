@@ -20,7 +20,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="The job requests more time than the target allows",
     category="interrupted",
     why="Partitions have different time limits. A job that requests more is rejected, or waits "
     "forever with the reason PartitionTimeLimit.",

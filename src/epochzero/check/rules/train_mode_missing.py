@@ -1,4 +1,4 @@
-"""The training loop sets evaluation mode and continues to train in it."""
+"""The model continues to train in evaluation mode."""
 
 from __future__ import annotations
 
@@ -90,7 +90,6 @@ def _is_once(test: ast.expr) -> bool:
 
 
 RULE = Rule(
-    title="The model continues to train in evaluation mode",
     category="framework_api_misuse",
     why="eval() applies until train() is called. If an epoch ends with an evaluation and the "
     "next does not call train(), all epochs but the first train without dropout and with "

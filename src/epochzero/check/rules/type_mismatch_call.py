@@ -1,4 +1,4 @@
-"""Built-in functions or PyTorch functions receive values of the wrong type."""
+"""A function receives a value of the wrong type."""
 
 from __future__ import annotations
 
@@ -89,7 +89,6 @@ def _short(name: str) -> str:
 
 
 RULE = Rule(
-    title="A function receives a value of the wrong type",
     category="type_mismatch",
     why="An option without type= is a text, and half of an integer is a float. Python checks the "
     "type when the value is used.",

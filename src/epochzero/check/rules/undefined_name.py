@@ -165,7 +165,6 @@ def _annotations(code: Code, lazy: bool) -> Iterator[ast.expr]:
 
 
 RULE = Rule(
-    title="The job uses a name that nothing defines",
     category="undefined_variable",
     why="Python looks up a name when the line runs. A misspelt name or a missing import in code "
     "that runs after the first epoch fails only then.",

@@ -1,4 +1,4 @@
-"""CUDA_VISIBLE_DEVICES hides GPUs that the job uses, or names GPUs that do not exist."""
+"""CUDA_VISIBLE_DEVICES does not match the available GPUs."""
 
 from __future__ import annotations
 
@@ -105,7 +105,6 @@ def _needed(program: Program, who: str, calls: Iterable[Called]) -> Iterator[Cla
 
 
 RULE = Rule(
-    title="CUDA_VISIBLE_DEVICES does not match the available GPUs",
     category="gpu_fault",
     why="The variable was set on a shared workstation, where it selected a free GPU, and then "
     "copied into a job that has its own GPUs. CUDA silently drops indices that do not exist. "

@@ -1,4 +1,4 @@
-"""The target's shared memory is too small for the batches of data loader workers."""
+"""Data loader workers have too little shared memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ def _uses_files(program: Program) -> bool:
 
 
 RULE = Rule(
-    title="Data loader workers have too little shared memory",
     category="cpu_out_of_memory",
     why="Workers pass batches through /dev/shm. By default a container has 64 MiB of it. A "
     "worker that runs out of it is killed by a bus error.",

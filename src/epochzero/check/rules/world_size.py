@@ -1,4 +1,4 @@
-"""The job starts more processes on a node than it has GPUs, or requests too many nodes."""
+"""The job starts more processes or nodes than the target has GPUs or nodes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,6 @@ def _trainers(program: Program, target: Target) -> Claims:
 
 
 RULE = Rule(
-    title="The job starts more processes or nodes than the target has GPUs or nodes",
     category="gpu_fault",
     why="Launch scripts are written for one kind of node and submitted to another. Each process "
     "uses the GPU of its local rank. A process without a GPU fails, and the others wait for "

@@ -30,7 +30,6 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    title="Gradients are not reset between training steps",
     category="framework_api_misuse",
     why="backward() adds to the existing gradients. Without zero_grad each step uses the "
     "gradients of all earlier steps. No error occurs, and the GPU time is lost.",
