@@ -36,7 +36,7 @@ class Claim:
         place: as of a `Finding`.
         message: as of a `Finding`.
         consequence: as of a `Finding`.
-        fix: as of a `Finding`.
+        fix: as of a `Finding`; empty if it is the rule's.
         via: as of a `Finding`.
         category: where it is not the rule's own.
     """
@@ -50,10 +50,12 @@ class Claim:
     via: tuple[SourceLocation, ...] = ()
     category: str = ""
 
-    def of(self, rule: str, category: str) -> Finding:
-        """The finding of a rule with this category."""
+    def of(self, rule: str, category: str, fix: str) -> Finding:
+        """The finding of a rule with this category and fix."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Finding(**values | {"rule": rule, "category": self.category or category})
+        return Finding(
+            **values | {"rule": rule, "category": self.category or category, "fix": self.fix or fix}
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ class Rule:
     Attributes:
         category: category of the predicted failures, from the taxonomy.
         why: what happens and why it is noticed late; a few sentences.
-        fix: general advice; a finding gives it with its own values.
+        fix: what to do; claims that know more than this have their own.
         source: a study, documentation or issue that shows that it happens.
         check: yields findings and undecided questions.
         examples: the text of cases that must give a finding at the marked line, and of cases that must give none,
@@ -92,7 +92,9 @@ class Rule:
     def findings(self, view: JobView) -> Iterator[Finding | Unknown]:
         """Findings with the id of the rule, and the questions that it could not decide."""
         for answer in self.check(view):
-            yield answer.of(self.id, self.category) if isinstance(answer, Claim) else answer
+            yield (
+                answer.of(self.id, self.category, self.fix) if isinstance(answer, Claim) else answer
+            )
 
 
 def claim_at(
@@ -100,7 +102,7 @@ def claim_at(
     *,
     message: str,
     consequence: str,
-    fix: str,
+    fix: str = "",
     severity: Severity | None = None,
     category: str = "",
 ) -> Claim:
@@ -125,7 +127,7 @@ def claim_at_start(
     *,
     message: str,
     consequence: str,
-    fix: str,
+    fix: str = "",
     severity: Severity = "error",
     via: tuple[SourceLocation, ...] = (),
     category: str = "",
@@ -176,7 +178,7 @@ def failures(
             yield failure
 
 
-def claim_failure(failed: Failed, *, message: str, fix: str, category: str = "") -> Claim:
+def claim_failure(failed: Failed, *, message: str, fix: str = "", category: str = "") -> Claim:
     """A claim about an event that certainly fails."""
     return claim_at(
         failed.at,

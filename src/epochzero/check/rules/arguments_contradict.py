@@ -34,7 +34,6 @@ def _check(view: JobView) -> Claims:
                 call.at,
                 message=f"{wrong}: {code}{_given(view.program, code)}",
                 consequence=end,
-                fix="Pass arguments or a configuration that meet the condition.",
             )
 
 
@@ -52,7 +51,7 @@ RULE = Rule(
     category="illegal_argument",
     why="Programs check combinations of arguments after startup. If the arguments are known, so "
     "is the result of the check.",
-    fix="Pass arguments that are compatible.",
+    fix="Pass arguments or a configuration that meet the condition.",
     source="Zhang et al., ICSE 2020, section 3.3: Illegal Argument",
     check=_check,
     examples="""

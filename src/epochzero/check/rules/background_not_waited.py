@@ -13,7 +13,6 @@ def _check(view: JobView) -> Claims:
             message="The program is started in the background, and the batch script does not wait "
             "for it.",
             consequence="The batch system ends what still runs when the script ends.",
-            fix="Write `wait` at the end of the script, or take the & away.",
         )
 
 
@@ -21,7 +20,7 @@ RULE = Rule(
     category="interrupted",
     why="A batch system takes a job for done when its script ends, and kills what it has left in the "
     "background. On a person's own machine the same script works.",
-    fix="Write `wait` at the end of the script.",
+    fix="Write `wait` at the end of the script, or take the & away.",
     source="Slurm documentation, sbatch: the batch script's end terminates the job's allocation",
     check=_check,
     examples="""

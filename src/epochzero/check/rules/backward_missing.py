@@ -17,7 +17,6 @@ def _check(view: JobView) -> Claims:
                 severity="warning",
                 message="The optimizer steps, but the job never calls backward().",
                 consequence="The model never changes: the loss is the same in all epochs",
-                fix="Call loss.backward() before optimizer.step().",
             )
             return
 

@@ -16,7 +16,6 @@ def _check(view: JobView) -> Claims:
             message=f"{problem.text} is searched in the home directory, where PBS and Grid Engine "
             "start a job.",
             consequence=f"{view.job.program}: can't open file '{problem.text}': No such file or directory",
-            fix="Add `cd $PBS_O_WORKDIR` before it, or `#$ -cwd` for Grid Engine.",
         )
 
 

@@ -106,7 +106,6 @@ def _claim(program: Program, call: Called, wrapped: bool) -> Claim:
         + " names begin with 'module.'"
         + (" from it." if wrapped else ", which the unwrapped model does not have."),
         consequence="RuntimeError: Error(s) in loading state_dict: Missing key(s) in state_dict",
-        fix="Save model.module.state_dict(), and load it into the model before it is wrapped.",
     )  # fmt: skip
 
 
@@ -115,7 +114,7 @@ RULE = Rule(
     why="DataParallel and DistributedDataParallel prefix the name of each weight with 'module.'. "
     "The evaluation builds the model without a wrapper and cannot load what the training has "
     "saved.",
-    fix="Save the weights of model.module.",
+    fix="Save model.module.state_dict(), and load it into the model before it is wrapped.",
     source="PyTorch tutorial, Saving and Loading Models, Saving torch.nn.DataParallel Models",
     check=_check,
     examples="""

@@ -34,8 +34,6 @@ def _check(view: JobView) -> Claims:
             f"{refused[0][0]}: {loaded.held[0].evidence}.",
             consequence="_pickle.UnpicklingError: Weights only load failed. Unsupported global: GLOBAL "
             f"{refused[0][0]} was not an allowed global by default.",
-            fix="Save only state_dict() and plain numbers. If you trust the file, load it with "
-            "weights_only=False.",
         )
 
 
@@ -61,7 +59,8 @@ RULE = Rule(
     why="Since PyTorch 2.6, torch.load rejects everything except tensors, numbers, texts and "
     "containers of them. A checkpoint that contains the parsed arguments, a NumPy array or a "
     "whole model can be written but not loaded.",
-    fix="Save state_dict() and plain values, or load files that you trust with weights_only=False.",
+    fix="Save only state_dict() and plain numbers. If you trust the file, load it with "
+    "weights_only=False.",
     source="PyTorch 2.6 release notes, Flip default of torch.load to weights_only=True; documentation of "
     "torch.serialization",
     check=_check,

@@ -13,8 +13,6 @@ def _check(view: JobView) -> Claims:
             message=f"{problem.text} is in the position of a command: its command ends on an earlier "
             "line, and runs without this option and those that follow.",
             consequence=f"{problem.text}: command not found (exit status 127)",
-            fix="End the previous line with a backslash without blanks after it, and remove "
-            "comments and empty lines from the command.",
         )
 
 
@@ -23,7 +21,8 @@ RULE = Rule(
     why="A backslash followed by a blank, a missing backslash, or a comment within a command "
     "that spans lines ends the command there. The shell still runs it, with default values "
     "for all later options.",
-    fix="End each line but the last with a backslash, without blanks after it.",
+    fix="End the previous line with a backslash without blanks after it, and remove "
+    "comments and empty lines from the command.",
     source="POSIX, Shell Command Language, 2.2.1 Escape Character (Backslash)",
     check=_check,
     examples=r"""

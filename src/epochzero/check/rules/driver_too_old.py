@@ -30,7 +30,6 @@ def _check(view: JobView) -> Claims:
         message=f"The target's PyTorch was built for CUDA {built}, which needs driver {needed} or "
         f"newer; the target has {view.target.driver}.",
         consequence="RuntimeError: The NVIDIA driver on your system is too old",
-        fix="Install a PyTorch build for an older CUDA, or ask for a driver update.",
     )
 
 
@@ -38,7 +37,7 @@ RULE = Rule(
     category="gpu_fault",
     why="The CUDA libraries come with PyTorch, the driver with the machine. A driver runs "
     "programs of its own CUDA major version and of older ones.",
-    fix="Install a PyTorch build that supports the driver.",
+    fix="Install a PyTorch build for an older CUDA, or ask for a driver update.",
     source="NVIDIA, CUDA Toolkit release notes, minimum required driver version for CUDA minor version "
     "compatibility",
     check=_check,

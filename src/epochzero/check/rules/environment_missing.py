@@ -16,7 +16,6 @@ def _check(view: JobView) -> Claims:
             message=f"The script activates {problem.text}, which does not exist.",
             consequence=f"{problem.text}: No such file or directory; without `set -e` the job continues "
             "with another Python, without its packages",
-            fix="Create the environment first, or correct its path.",
         )
 
 

@@ -41,7 +41,6 @@ def _check(view: JobView) -> Claims:
                 f"called{'' if nowhere else ' before'}.",
                 consequence="Dropout and batch normalization work as in training: the result is wrong "
                 "and differs between runs",
-                fix="Call model.eval() before the evaluation, and model.train() after it.",
             )
             return
 
@@ -134,7 +133,7 @@ RULE = Rule(
     category="framework_api_misuse",
     why="Dropout and batch normalization work differently in training. Without eval() the "
     "evaluation silently measures a different model.",
-    fix="Call model.eval() before the evaluation and model.train() after it.",
+    fix="Call model.eval() before the evaluation, and model.train() after it.",
     source="PyTorch documentation, torch.nn.Module.eval; Autograd mechanics, evaluation mode",
     check=_check,
     examples="""

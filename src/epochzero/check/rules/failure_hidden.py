@@ -13,7 +13,6 @@ def _check(view: JobView) -> Claims:
             message=f"The exit status of the pipeline is that of {problem.text}: `set -e` does not "
             "notice a failure of Python.",
             consequence="No error: the script continues, and ends as if the job had succeeded.",
-            fix="Add `set -o pipefail` before it.",
         )
 
 

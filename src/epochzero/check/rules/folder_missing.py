@@ -26,7 +26,6 @@ def _check(view: JobView) -> Claims:
             message=f"The script changes to {source.text}, which does not exist.",
             consequence=f"cd: {source.text}: No such file or directory; the following commands do not "
             "run, or run in another directory",
-            fix="Correct the path, or create the directory first.",
         )
 
 
@@ -62,7 +61,7 @@ RULE = Rule(
     why="A directory was renamed but the script was not, or the script starts in a directory "
     "other than the one it was written for. Without `set -e` the script continues in its "
     "current directory.",
-    fix="Correct the path, or let the script change to its own directory first.",
+    fix="Correct the path, or create the directory first.",
     source="Zhang et al., ICSE 2020, Table 1: Path Not Found, 1,954 of 4,960 failures",
     check=_check,
     examples="""

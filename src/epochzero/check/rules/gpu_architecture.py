@@ -28,8 +28,6 @@ def _check(view: JobView) -> Claims:
             message=message,
             consequence="RuntimeError: CUDA error: no kernel image is available for execution on the "
             "device",
-            fix="Install a PyTorch whose CUDA build lists the architecture of the GPU, or "
-            "request another GPU.",
         )
 
 
@@ -60,7 +58,8 @@ RULE = Rule(
     category="gpu_fault",
     why="A build contains machine code for only some GPU architectures. Creating a tensor works; "
     "the first kernel on the GPU fails.",
-    fix="Install a build of PyTorch for the architecture of the GPU.",
+    fix="Install a PyTorch whose CUDA build lists the architecture of the GPU, or "
+    "request another GPU.",
     source="NVIDIA, CUDA C++ Programming Guide, binary and PTX compatibility; pytorch/pytorch issue "
     "31285",
     check=_check,

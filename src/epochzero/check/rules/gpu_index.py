@@ -38,8 +38,6 @@ def _check(view: JobView) -> Claims:
                 message=f"GPU {index} is used, but {seen[1]} {gpus}: the highest index is "
                 f"{seen[0] - 1}.",
                 consequence="RuntimeError: CUDA error: invalid device ordinal",
-                fix="Use 'cuda' without an index, which is the GPU of the process, or request "
-                "more GPUs.",
             )
 
 
@@ -73,7 +71,7 @@ RULE = Rule(
     category="gpu_fault",
     why="The index was chosen on a workstation where GPU 0 was in use. A job that gets two GPUs "
     "sees them as 0 and 1, whichever they are.",
-    fix="Use 'cuda', and let the scheduler or CUDA_VISIBLE_DEVICES choose.",
+    fix="Use 'cuda' without an index, which is the GPU of the process, or request more GPUs.",
     source="PyTorch documentation, CUDA semantics; CUDA C++ Programming Guide, Device enumeration",
     check=_check,
     examples="""

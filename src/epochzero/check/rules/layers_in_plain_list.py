@@ -38,7 +38,6 @@ def _check(view: JobView) -> Claims:
                         "the module does not register them.",
                         consequence="They are not trained, not saved, and not moved to the GPU: Expected "
                         "all tensors to be on the same device",
-                        fix="Use nn.ModuleList, nn.ModuleDict or nn.Sequential.",
                     )
 
 

@@ -27,7 +27,6 @@ def _check(view: JobView) -> Claims:
                 consequence="ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!"
                 if is_built
                 else "RuntimeError: Distributed package doesn't have NCCL built in",
-                fix="Use the gloo backend if no GPU is available, or request GPUs.",
             )
 
 
@@ -35,7 +34,7 @@ RULE = Rule(
     category="gpu_fault",
     why="The script sets the backend, but the node, the partition or the build of PyTorch has no "
     "GPU. All processes fail when they join the group.",
-    fix="Use gloo if torch.cuda.is_available() is False.",
+    fix="Use the gloo backend if no GPU is available, or request GPUs.",
     source="PyTorch documentation, torch.distributed, Backends; ProcessGroupNCCL.cpp",
     check=_check,
     examples="""

@@ -23,7 +23,6 @@ def _check(view: JobView) -> Claims:
         severity="warning",
         message=f"The job may run for {limit / 3600:.1f} hours but saves no checkpoint.",
         consequence="The trained weights are lost at the time limit, when the node fails, and at the end",
-        fix="Save model, optimizer and epoch every epoch, and resume from them.",
     )
 
 
@@ -31,7 +30,7 @@ RULE = Rule(
     category="interrupted",
     why="The scheduler ends a job at its time limit, whatever its progress. A job that has saved "
     "nothing starts from the beginning.",
-    fix="Save a checkpoint every epoch.",
+    fix="Save model, optimizer and epoch every epoch, and resume from them.",
     source="sbatch(1), --time and --signal; PyTorch tutorials, Saving and loading a general checkpoint",
     check=_check,
     examples="""

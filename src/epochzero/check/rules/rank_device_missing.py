@@ -29,7 +29,6 @@ def _check(view: JobView) -> Claims:
         "nothing in the job chooses a GPU by the local rank.",
         consequence="torch.distributed.DistBackendError: NCCL error: Duplicate GPU detected: rank 0 and "
         "rank 1 both on CUDA device",
-        fix="Call torch.cuda.set_device(int(os.environ['LOCAL_RANK'])) first.",
     )
 
 
@@ -52,7 +51,7 @@ RULE = Rule(
     category="gpu_fault",
     why="'cuda' is GPU 0 in every process that does not set another device. NCCL rejects two "
     "ranks on one GPU. Without NCCL, one GPU has to hold the models of all processes.",
-    fix="Assign to each process the GPU of its local rank.",
+    fix="Call torch.cuda.set_device(int(os.environ['LOCAL_RANK'])) first.",
     source="PyTorch documentation, torch.nn.parallel.DistributedDataParallel: each process should work on "
     "one GPU of its own, by torch.cuda.set_device(i)",
     check=_check,

@@ -44,8 +44,6 @@ def _check(view: JobView) -> Claims:
             f"and no setting of the target sets {'them' if missing[1:] else 'it'}.",
             consequence="ValueError: Error initializing torch.distributed using env:// rendezvous: "
             f"environment variable {missing[0]} expected, but not set",
-            fix="Start the program with torchrun --nproc_per_node=N, which sets them. Under "
-            "srun, set them from SLURM_PROCID, SLURM_NTASKS and the name of the first node.",
         )
 
 
@@ -74,7 +72,8 @@ RULE = Rule(
     category="illegal_argument",
     why="init_process_group reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT unless they are "
     "passed. torchrun sets them; plain `python` does not, and `srun` sets others.",
-    fix="Start the program with torchrun, or set the variables first.",
+    fix="Start the program with torchrun --nproc_per_node=N, which sets them. Under "
+    "srun, set them from SLURM_PROCID, SLURM_NTASKS and the name of the first node.",
     source="PyTorch documentation, torch.distributed, 'Environment variable initialization'",
     check=_check,
     examples="""

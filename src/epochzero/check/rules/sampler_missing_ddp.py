@@ -24,7 +24,6 @@ def _check(view: JobView) -> Claims:
                 severity="warning",
                 message="The model trains in parallel, but every rank loads the whole data set.",
                 consequence="All ranks do the same work: an epoch takes as long as on one GPU",
-                fix="Pass sampler=DistributedSampler(dataset) to the loader, and remove shuffle.",
             )
             return
 
@@ -33,7 +32,7 @@ RULE = Rule(
     category="framework_api_misuse",
     why="DistributedDataParallel averages gradients but does not divide the data. Without a "
     "distributed sampler each rank reads all of it.",
-    fix="Use DistributedSampler.",
+    fix="Pass sampler=DistributedSampler(dataset) to the loader, and remove shuffle.",
     source="PyTorch documentation, torch.utils.data.distributed.DistributedSampler, with "
     "DistributedDataParallel",
     check=_check,

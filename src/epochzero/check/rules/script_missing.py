@@ -16,7 +16,6 @@ def _check(view: JobView) -> Claims:
             consequence=f"{job.program}: can't open file '{name}'"
             if job.script
             else f"{job.program}: No module named {name}",
-            fix="Correct the name, or add the file to the job.",
         )
 
 

@@ -14,7 +14,7 @@ def problems_of(program: Program, *kinds: str) -> Iterator[ScriptProblem]:
 
 
 def claim_of(
-    problem: ScriptProblem, *, message: str, consequence: str, fix: str, category: str = ""
+    problem: ScriptProblem, *, message: str, consequence: str, fix: str = "", category: str = ""
 ) -> Claim:
     """A finding about a script: an error if the line is certainly reached and fails."""
     return claim_at_start(

@@ -29,7 +29,6 @@ def _check(view: JobView) -> Claims:
                 severity="warning",
                 message="The job never calls set_epoch of the sampler.",
                 consequence="The order of the data is the same in every epoch",
-                fix="Call sampler.set_epoch(epoch) at the start of each epoch.",
             )
             return
 
@@ -37,7 +36,7 @@ def _check(view: JobView) -> Claims:
 RULE = Rule(
     category="framework_api_misuse",
     why="The sampler shuffles by its seed and its epoch. Without set_epoch the epoch is always 0.",
-    fix="Call sampler.set_epoch(epoch).",
+    fix="Call sampler.set_epoch(epoch) at the start of each epoch.",
     source="PyTorch documentation, torch.utils.data.distributed.DistributedSampler, warning on set_epoch",
     check=_check,
     examples="""

@@ -12,7 +12,6 @@ def _check(view: JobView) -> Claims:
             problem,
             message="The shell cannot parse the script from this line. The lines above it run.",
             consequence=f"bash: {problem.text} (exit status 2)",
-            fix="Close the quote, or end the block with fi, done, esac or }.",
         )
 
 

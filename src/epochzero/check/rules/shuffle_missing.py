@@ -30,7 +30,6 @@ def _check(view: JobView) -> Claims:
                 "and no sampler.",
                 consequence="Each batch holds samples of one class, and the model learns the last class "
                 "best",
-                fix="Pass shuffle=True to the loader.",
             )
 
 
@@ -76,7 +75,7 @@ RULE = Rule(
     category="framework_api_misuse",
     why="A loader does not shuffle by default. Data that are sorted by class or by time give "
     "batches of one kind; the loss falls, but the model is worse than it could be.",
-    fix="Pass shuffle=True, or a sampler, to the training loader.",
+    fix="Pass shuffle=True to the loader.",
     source="PyTorch documentation, torch.utils.data.DataLoader: shuffle, default False",
     check=_check,
     examples="""

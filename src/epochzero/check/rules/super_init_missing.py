@@ -28,7 +28,6 @@ def _check(view: JobView) -> Claims:
                     message=f"{cls.name}.__init__ assigns a layer before, or without, calling "
                     "super().__init__().",
                     consequence="AttributeError: cannot assign module before Module.__init__() call",
-                    fix="Start __init__ with super().__init__().",
                 )
 
 

@@ -36,7 +36,6 @@ def _check(view: JobView) -> Claims:
                     f"{step.at.place.path}:{step.at.place.line}.",
                     consequence="From the second iteration dropout is off and batch normalization does "
                     "not update its statistics: the result is worse than it could be",
-                    fix="Call model.train() at the start of each training epoch.",
                 )
 
 

@@ -27,8 +27,6 @@ def _check(view: JobView) -> Claims:
                 f"{have >> 20} MiB of it.",
                 consequence="RuntimeError: DataLoader worker is killed by signal: Bus error. It is possible "
                 "that dataloader's workers are out of shared memory",
-                fix="Start the container with more shared memory (--shm-size, or --ipc=host; in "
-                "Kubernetes an emptyDir of medium Memory at /dev/shm), or use num_workers=0.",
             )
             return
 
@@ -42,7 +40,8 @@ RULE = Rule(
     category="cpu_out_of_memory",
     why="Workers pass batches through /dev/shm. By default a container has 64 MiB of it. A "
     "worker that runs out of it is killed by a bus error.",
-    fix="Start the container with more shared memory.",
+    fix="Start the container with more shared memory (--shm-size, or --ipc=host; in "
+    "Kubernetes an emptyDir of medium Memory at /dev/shm), or use num_workers=0.",
     source="PyTorch README, Docker image: the default shared memory segment size is not enough, use "
     "--ipc=host or --shm-size; pytorch/pytorch issue 5040",
     check=_check,

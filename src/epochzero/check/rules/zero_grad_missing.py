@@ -24,7 +24,6 @@ def _check(view: JobView) -> Claims:
                 message="Each step adds its gradients to those of all earlier steps: zero_grad is "
                 "never called.",
                 consequence="The loss does not decrease, or becomes NaN",
-                fix="Call optimizer.zero_grad() before backward().",
             )
             return
 
@@ -33,7 +32,7 @@ RULE = Rule(
     category="framework_api_misuse",
     why="backward() adds to the existing gradients. Without zero_grad each step uses the "
     "gradients of all earlier steps. No error occurs, and the GPU time is lost.",
-    fix="Call optimizer.zero_grad() once per step.",
+    fix="Call optimizer.zero_grad() before backward().",
     source="PyTorch documentation, torch.optim, taking an optimization step; Zhang et al., ICSE 2020, "
     "section 5.3",
     check=_check,
