@@ -11,8 +11,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
@@ -161,6 +163,17 @@ def test_json(run: Command, failed: Path) -> None:
 def test_json_of_each_is_a_list(run: Command, failed: Path) -> None:
     ran = run("diagnose", "--each", failed, failed, "-f", "json")
     assert [raw["category"] for raw in json.loads(ran.out)] == ["tensor_mismatch"] * 2
+
+
+def test_each_searches_a_directory_for_facts_once(
+    run: Command, failed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = import_module("epochzero.cli.diagnose")
+    searched = Mock(wraps=module.find_facts)
+    monkeypatch.setattr(module, "find_facts", searched)
+    ran = run("diagnose", "--each", failed, failed, "-f", "json")
+    assert len(json.loads(ran.out)) == 2
+    searched.assert_called_once_with([failed.parent])
 
 
 def test_jsonl_is_one_line_each(run: Command, tmp_path: Path) -> None:
