@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +35,6 @@ class Served:
     def settle(self) -> None:
         """Waits until the store has all that was sent."""
         wait_until(self.service.intake.idle)
-        time.sleep(0.3)
 
 
 @pytest.fixture(autouse=True)

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from epochzero import zstd
+from epochzero.run.reports import webhook_client
 from epochzero.run.reports.webhook_client import post, refusal
 from epochzero.store.teams import tokens
 from epochzero.web.api import cells
@@ -322,6 +323,13 @@ class _Listener(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.fixture
+def tried_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Webhooks that fail are not waited for; each is tried twice as always."""
+    monkeypatch.setattr(webhook_client, "_PAUSE_S", 0.0)
+
+
+@pytest.mark.usefixtures("tried_again_at_once")
 def test_a_webhook_does_not_reach_private_networks_and_follows_no_redirect() -> None:
     server = HTTPServer(("127.0.0.1", 0), _Listener)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -345,6 +353,7 @@ def test_a_webhook_does_not_reach_private_networks_and_follows_no_redirect() -> 
     server.server_close()
 
 
+@pytest.mark.usefixtures("tried_again_at_once")
 @pytest.mark.parametrize("private", [False, True])
 @pytest.mark.parametrize(
     "host",
@@ -369,11 +378,13 @@ def test_no_webhook_leads_to_a_metadata_service(host: str, private: bool) -> Non
     assert "metadata" in refusal(host.strip("[]"), 80, private=private)
 
 
+@pytest.mark.usefixtures("tried_again_at_once")
 @pytest.mark.parametrize("host", ["[64:ff9b::10.0.0.1]", "[2002:a00:1::]", "[::ffff:10.0.0.1]"])
 def test_an_address_that_is_translated_to_a_private_one_is_refused(host: str) -> None:
     assert "private" in post(f"http://{host}/", b"{}", private=False)
 
 
+@pytest.mark.usefixtures("tried_again_at_once")
 def test_a_name_that_leads_elsewhere_later_is_refused_when_it_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
