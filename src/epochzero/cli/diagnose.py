@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -142,9 +142,7 @@ def command(
     if facts_file is not None:
         given = given | read_facts(facts_file)
     if not each:
-        files = [Path(path) for path in paths]
-        known = given | find_facts(path for path in files if path != STDIN)
-        diagnosis = _diagnosis(diagnoser, files, known)
+        diagnosis = _diagnosis(diagnoser, [Path(path) for path in paths], given, find_facts)
         formats()[form].diagnoses([diagnosis], top=top, many=False)
         return
     failed: list[InputError] = []
@@ -160,17 +158,25 @@ def _each(
     """Yield a diagnosis for each usable path; report each unusable one and continue."""
     # A directory of many logs is searched for facts once.
     facts_in = cache(lambda folder: find_facts([folder]))
+
+    def search(files: Iterable[Path]) -> Facts:
+        return next((facts_in(f if f.is_dir() else f.parent) for f in files), Facts())
+
     for path in paths:
-        folder = path if path.is_dir() else path.parent
-        facts = given if path == STDIN else given | facts_in(folder)
         try:
-            yield _diagnosis(diagnoser, [path], facts)
+            yield _diagnosis(diagnoser, [path], given, search)
         except InputError as error:
             click.echo(f"epochzero: {error}", err=True)
             failed.append(error)
 
 
-def _diagnosis(diagnoser: Diagnoser, paths: list[Path], facts: Facts) -> Diagnosis:
+def _diagnosis(
+    diagnoser: Diagnoser,
+    paths: list[Path],
+    given: Facts,
+    search: Callable[[Iterable[Path]], Facts],
+) -> Diagnosis:
     logs = find_logs(paths)
+    files = [path for path in paths if path != STDIN]
     with progress(logs):
-        return diagnoser.diagnose(logs, facts)
+        return diagnoser.diagnose(logs, given | search(files))
