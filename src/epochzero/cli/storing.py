@@ -121,7 +121,7 @@ _FILTERS = (
     click.option(
         "--category",
         metavar="NAME",
-        help="Failure category, or the training fault that ended the job.",
+        help="Failure category, or the training fault that terminated the job.",
     ),
     click.option("--fingerprint", metavar="ID", help="Failure fingerprint, or a prefix of it."),
     click.option("--user", metavar="NAME", help="User who started the job."),

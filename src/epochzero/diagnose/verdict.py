@@ -292,7 +292,7 @@ def _as_hang(found: Diagnosis, root: Judged, job: JobContext) -> Diagnosis:
         retry_reason="More time would not have helped. A lost message or a slow service may not come again; a branch "
         "that ranks do not share hangs at the same place again.",
         fixes=(
-            "Find where each process waits: run the job with `epochzero run`, which ends a job that hangs and "
+            "Find where each process waits: run the job with `epochzero run`, which terminates a job that hangs and "
             "records the stacks of all its processes.",
             *found.fixes,
         ),

@@ -40,7 +40,7 @@ def _check(view: JobView) -> Claims:
         severity=severity,
         message=f"The job may use {asked // MIB} MiB of memory{shared}. Importing PyTorch takes "
         f"{IMPORT_BYTES // MIB} MiB, and training needs {needs}.",
-        consequence="Killed: the kernel ends the process (OOMKilled, exit code 137)",
+        consequence="Killed: the kernel kills the process (OOMKilled, exit code 137)",
         fix=f"Ask for {needs} for each process, and add what the data loaders hold.",
     )
 

@@ -28,7 +28,7 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="interrupted",
-    why="The scheduler ends a job at its time limit, whatever its progress. A job that has saved "
+    why="The scheduler terminates a job at its time limit, whatever its progress. A job that has saved "
     "nothing starts from the beginning.",
     fix="Save model, optimizer and epoch every epoch, and resume from them.",
     source="sbatch(1), --time and --signal; PyTorch tutorials, Saving and loading a general checkpoint",

@@ -211,7 +211,7 @@ def _amounts(first: Target, second: Target) -> Iterator[TargetDifference]:
         ("limit", "processors", "cpus", "timeout", "data loader workers wait for one another"),
         ("limit", "processes", "processes", "cpu_out_of_memory", "no worker can be started"),
         ("limit", "open files", "open_files", "cpu_out_of_memory", "too many open files"),
-        ("limit", "time", "time_limit_s", "timeout", "the scheduler ends the job"),
+        ("limit", "time", "time_limit_s", "timeout", "the scheduler terminates the job"),
         ("nodes", "", "nodes", "communication_failure", "ranks wait for others that never come"),
     ):  # fmt: skip
         ours, theirs = getattr(first, key), getattr(second, key)

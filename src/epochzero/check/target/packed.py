@@ -80,7 +80,7 @@ def unpacked(text: str) -> Api:
         data = base64.b85decode("".join(text.split()))
         size = zstd.get_frame_info(data).decompressed_size
         if size is None or size > LARGEST_API_BYTES:
-            raise ValueError(f"its {size} bytes are not 0 to {LARGEST_API_BYTES}")
+            raise ValueError(f"its size is {size} bytes; at most {LARGEST_API_BYTES} are allowed")
         decompressor = zstd.ZstdDecompressor()
         api_text = decompressor.decompress(data, LARGEST_API_BYTES).decode()
         if not decompressor.eof:
