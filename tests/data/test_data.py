@@ -363,6 +363,7 @@ DIFFERENT: Mapping[str, tuple[Rows, str, str]] = {
     "sorted by class": (sorted(by_age(rows(seed=1)), key=lambda row: row["label"]), "sorted", "label"),
     "wrong encoding": (changed("note", lambda t: t + " caf\u00c3\u00a9", 50), "garbled", "note"),
     "blanks": (changed("note", lambda _: "  ", 50), "empty_text", "note"),
+    "rounded": (changed("income", lambda n: round(n / 2_000) * 2_000.0), "fewer_values", "income"),
     "cut": (changed("note", lambda text: text[:9]), "distribution", "note"),
     "capitals": (changed("note", str.upper), "alphabet", "note"),
     "one record under two labels": ([*by_age(rows(seed=1)), by_age(rows(seed=1))[0] | {"label": "owl"},
@@ -386,6 +387,46 @@ def test_an_identifier_that_occurs_twice_is_found_with_its_record(tmp_path: Path
     numbered[300]["id"] = 7
     (finding,) = validate(write_csv(tmp_path / "d.csv", numbered), known).findings
     assert (finding.kind, finding.column, finding.record) == ("repeated", "id", 301)
+
+
+def posts(seed: int) -> Rows:
+    """Records with a time in seconds, a code of five digits and a long text."""
+    random = np.random.default_rng(seed)
+    return [
+        {"time": int(random.integers(1_700_000_000, 1_730_000_000)), "code": f"{random.integers(100_000):05}", "text": f"{random.random()} " * 6}
+        for _ in range(400)
+    ]  # fmt: skip
+
+
+PARTS_CHANGED: Mapping[str, tuple[Callable[[Any], Any], str]] = {
+    "time": (lambda seconds: seconds * 1000, "range"),
+    "code": (lambda digits: digits[3:], "length"),
+    "text": (lambda _: "[removed]", "repeated"),
+}
+
+
+@pytest.mark.parametrize("column", PARTS_CHANGED)
+def test_a_part_of_the_values_that_is_unlike_the_others_is_found(
+    tmp_path: Path, column: str
+) -> None:
+    change, kind = PARTS_CHANGED[column]
+    known = profile(write_jsonl(tmp_path / "known.jsonl", posts(0)))
+    records = posts(1)
+    for record in records[9::10]:
+        record[column] = change(record[column])
+    findings = validate(write_jsonl(tmp_path / "d.jsonl", records), known).findings
+    assert (kind, column) in {(finding.kind, finding.column) for finding in findings}
+
+
+def test_numbers_that_are_unique_by_chance_are_no_identifiers(tmp_path: Path) -> None:
+    known = profile(write_jsonl(tmp_path / "known.jsonl", posts(0)))
+    records = [record | {"text": f"{n} {record['text']}"} for n, record in enumerate(posts(1))]
+    records[7]["time"] = records[3]["time"]
+    assert "repeated" not in {
+        finding.kind
+        for finding in validate(write_jsonl(tmp_path / "d.jsonl", records), known).findings
+        if finding.column == "time"
+    }
 
 
 def test_a_number_to_be_predicted_has_no_classes(tmp_path: Path) -> None:

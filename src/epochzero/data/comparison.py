@@ -11,6 +11,7 @@ Thresholds are chosen so that another sample of the same source gives no finding
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ import numpy as np
 from epochzero.data.formats import formats
 from epochzero.data.model import FAULTS, LEVELS, Column, Numbers, Table
 from epochzero.data.statistics import (
+    SIGNIFICANT,
     alphabet_distance,
     distribution_distance,
     never_by_chance,
@@ -29,7 +31,7 @@ from epochzero.data.statistics import (
     share_grew,
     share_shift,
 )
-from epochzero.data.summary import is_garbled, kind_of, seconds_of, written
+from epochzero.data.summary import MOST_DIFFERENT, is_garbled, kind_of, seconds_of, written
 
 Severity = Literal["error", "warning"]
 
@@ -45,6 +47,8 @@ UNORDERED, ORDERED = 0.5, 0.1
 REPEATED = 0.01
 # A column of fewer records may be constant by chance.
 FEWEST_CONSTANT = 20
+# Values are fewer than known below this share of the number expected, if that is no less than this.
+FEWER, FEWEST_EXPECTED = 0.5, 20
 # Without these a file, and the records in it, cannot be used as they are.
 SERIOUS = frozenset(
     (
@@ -201,6 +205,8 @@ def _column(pair: _Pair) -> Compared:
         yield pair.finding("type", message, "error"), None
     distribution = list(_distribution(pair)) if pair.whole else []
     yield from distribution
+    if pair.whole and not distribution:
+        yield from _variety(pair)
     yield from _numbers(pair)
     # Where all values differ, the extreme ones say nothing more.
     if not distribution:
@@ -263,13 +269,19 @@ def _numbers(pair: _Pair) -> Compared:
 
 
 def _range(pair: _Pair) -> Compared:
-    """Numbers far beyond any that were known; new identities lie beyond the known ones."""
+    """Numbers far beyond any that were known.
+
+    New identifiers lie beyond the known ones, and so do times; they are reported only if they are
+    also far from the others of the same data.
+    """
     known, found = pair.known.numbers, pair.found.numbers
     if known is None or found is None or not known.count or not found.count:
         return
-    if pair.known.unique and known.integers:
-        return
     low, high = _bounds(known)
+    if pair.known.unique and known.integers:
+        fence = FENCE * (_quantile(found, 0.75) - _quantile(found, 0.25))
+        low = min(low, _quantile(found, 0.25) - fence)
+        high = max(high, _quantile(found, 0.75) + fence)
     if found.min < low or found.max > high:
         shown = _shown(pair.known)
         message = f"the values range from {shown(found.min)} to {shown(found.max)}; in the profile from {shown(known.min)} to {shown(known.max)}"
@@ -281,12 +293,16 @@ def _range(pair: _Pair) -> Compared:
 
 def _bounds(known: Numbers) -> tuple[float, float]:
     """What a value may be."""
-    quantiles = dict(zip(LEVELS, known.quantiles, strict=True))
-    fence = FENCE * (quantiles[0.75] - quantiles[0.25])
+    lower, upper = _quantile(known, 0.25), _quantile(known, 0.75)
+    fence = FENCE * (upper - lower)
     return (
-        min(2 * known.min - quantiles[0.05], quantiles[0.25] - fence),
-        max(2 * known.max - quantiles[0.95], quantiles[0.75] + fence),
+        min(2 * known.min - _quantile(known, 0.05), lower - fence),
+        max(2 * known.max - _quantile(known, 0.95), upper + fence),
     )
+
+
+def _quantile(numbers: Numbers, level: float) -> float:
+    return numbers.quantiles[LEVELS.index(level)]
 
 
 def _shown(column: Column) -> Callable[[float], str]:
@@ -310,15 +326,19 @@ def _floats(value: Any) -> np.ndarray[Any, Any]:
 
 
 def _lengths(pair: _Pair) -> Compared:
-    """Texts and lists that are longer than any that were known."""
+    """Texts and lists that are longer or shorter than any that were known."""
     known, found = pair.known.lengths, pair.found.lengths
     if known is None or found is None:
         return
-    longest = _bounds(known)[1]
+    shortest, longest = _bounds(known)
+    what = "characters" if pair.known.kind == "text" else "elements"
     if found.max > longest:
-        what = "characters" if pair.known.kind == "text" else "elements"
         message = f"the longest value has {found.max:,.0f} {what}; in the profile {known.max:,.0f}"
         yield pair.finding("length", message), lambda value: _length(value) > longest
+    # A text without words is a finding of its own.
+    elif 0 < found.min < shortest:
+        message = f"the shortest value has {found.min:,.0f} {what}; in the profile {known.min:,.0f}"
+        yield pair.finding("length", message), lambda value: 0 < _length(value) < shortest
 
 
 def _texts(pair: _Pair) -> Compared:
@@ -346,10 +366,23 @@ def _repeated(pair: _Pair) -> Compared:
         return
     count = found.count - found.missing - found.others - found.distinct
     words = known.tokens.max if known.tokens else 0
-    identifier = words == 1 or bool(known.numbers and known.numbers.integers)
+    identifier = words == 1 or (known.numbers is not None and _is_identifier(pair, known.numbers))
     if count > 0 and (identifier or count > REPEATED * found.count):
         message = f"repeated values: {count:,}; in the profile no value occurs twice"
         yield pair.finding("repeated", message, count=count), _repeats(pair)
+
+
+def _is_identifier(pair: _Pair, known: Numbers) -> bool:
+    """Whether whole numbers that are unique in the profile are so by design, and not by chance.
+
+    Of n numbers drawn from R, n² / 2R pairs are expected to be equal (the birthday problem). Times
+    in seconds, for example, can be unique in one part and repeat in another.
+    """
+    if not known.integers:
+        return False
+    pairs = 1 / (2 * (known.max - known.min + 1))
+    expected, expected_now = pairs * known.count**2, pairs * pair.found.count**2
+    return math.exp(-expected) < SIGNIFICANT or expected_now < SIGNIFICANT
 
 
 def _repeats(pair: _Pair) -> Bad:
@@ -363,6 +396,21 @@ def _repeats(pair: _Pair) -> Bad:
         return known and pair.kind_of(value) != "empty"
 
     return repeats
+
+
+def _variety(pair: _Pair) -> Compared:
+    """Far fewer different values than a part of the profile would have: rounded, or stuck.
+
+    A part of n records has on average at least n / N of the different values of N records.
+    """
+    known, found = pair.known, pair.found
+    if known.others:
+        return
+    before = known.distinct or (MOST_DIFFERENT if known.kind == "number" else 0)
+    expected = before * min(1, found.count / known.count)
+    if found.distinct and expected >= FEWEST_EXPECTED and found.distinct < FEWER * expected:
+        message = f"different values: {found.distinct:,}; by the profile, {expected:,.0f} or more are expected"
+        yield pair.finding("fewer_values", message), None
 
 
 def _distribution(pair: _Pair) -> Compared:
@@ -381,14 +429,10 @@ def _distribution(pair: _Pair) -> Compared:
             yield pair.finding("constant", message), None
         elif (distance := distribution_distance(before, now)) is not None:
             message = (
-                f"the median {what} is {_median(now):,.6g}, in the profile {_median(before):,.6g}"
+                f"the median {what} is {_quantile(now, 0.5):,.6g}, in the profile {_quantile(before, 0.5):,.6g}"
                 f" (Kolmogorov-Smirnov D = {distance:.2f})"
             )
             yield pair.finding("distribution", message), None
-
-
-def _median(numbers: Numbers) -> float:
-    return numbers.quantiles[LEVELS.index(0.5)]
 
 
 def _by_label(pair: _Pair) -> Compared:
@@ -407,8 +451,8 @@ def _by_label(pair: _Pair) -> Compared:
     if apart:
         worst = max(apart, key=apart.__getitem__)
         message = (
-            f"of class {worst!r} the median value is {_median(found[worst]):,.6g}, in the profile"
-            f" {_median(known[worst]):,.6g} (Kolmogorov-Smirnov D = {apart[worst]:.2f}):"
+            f"of class {worst!r} the median value is {_quantile(found[worst], 0.5):,.6g}, in the profile"
+            f" {_quantile(known[worst], 0.5):,.6g} (Kolmogorov-Smirnov D = {apart[worst]:.2f}):"
             " the labels may not belong to their records"
         )
         yield pair.finding("relation", message), None

@@ -202,7 +202,8 @@ class ColumnSummary:
         self._dates, self._elements = Measure(), Measure()
         self._different: Counter[Any] | None = Counter()
         self._unique = True
-        self._long = self._garbled = self._changes = 0
+        self._garbled = self._changes = 0
+        self._long = False
         self._last: Any = None
         self._characters: Counter[str] = Counter()
         self._times = False
@@ -297,9 +298,12 @@ class ColumnSummary:
         self._tokens.add(np.repeat([len(text.split()) for text in counts], times))
         self._garbled += sum(n for text, n in counts.items() if is_garbled(text))
         if self._different is not None:
-            short = {text: n for text, n in counts.items() if len(text) <= LONGEST_CATEGORY}
-            self._long += len(texts) - sum(short.values())
-            self._count_values(short)
+            long = {text for text in counts if len(text) > LONGEST_CATEGORY}
+            self._long = self._long or bool(long)
+            # Long texts are only counted, so their hash is enough.
+            self._count_values(
+                {hash(text) if text in long else text: n for text, n in counts.items()}
+            )
 
     def _add_booleans(self, values: list[Any]) -> None:
         counts = Counter(map(bool, values))
@@ -374,7 +378,7 @@ class ColumnSummary:
             )
             if kind == "number"
             else (),
-            distinct=len(self._different) if self._different and not self._long else 0,
+            distinct=len(self._different or ()),
             garbled=self._garbled,
             changes=max(0, self._changes),
         )
