@@ -212,11 +212,35 @@ def _serve() -> None:
     serve(run_command, _warm_up)
 
 
+# Uses what most jobs use, so that the tables of the rules about it are read before the first check.
+_WARM_UP_JOB = """
+import argparse, os, torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=0.1)
+arguments = parser.parse_args()
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 2)
+    def forward(self, batch):
+        return self.layer(batch)
+model = Net()
+optimizer = torch.optim.Adam(model.parameters(), lr=arguments.lr)
+for batch in torch.utils.data.DataLoader(torch.zeros(8, 4), batch_size=4, shuffle=True):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(batch), torch.zeros(4))
+    loss.backward()
+    optimizer.step()
+os.makedirs("out", exist_ok=True)
+torch.save(model.state_dict(), "out/model.pt")
+"""
+
+
 def _warm_up() -> None:
     """Load the rules, the formats and their tables, by a check that reads nothing of this machine."""
     formats()
     folder = Path(__file__).parent
-    run_check(CheckRequest(command=("python", "-c", "import torch"), target="A100", folder=folder))
+    run_check(CheckRequest(command=("python", "-c", _WARM_UP_JOB), target="A100", folder=folder))
 
 
 def _progress() -> DryRunProgress:
