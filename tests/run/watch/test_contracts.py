@@ -89,6 +89,16 @@ _STEP = "        opt.zero_grad()\n        loss.backward()\n        opt.step()\n"
             "augmentation_wrong",
         ),
         (
+            "class D:\n    def __getitem__(self, i):\n        g = torch.Generator().manual_seed(self.cfg.seed)\n        return torch.rand(3, generator=g)",
+            "class D:\n    def __getitem__(self, i):\n        g = torch.Generator().manual_seed(self.cfg.seed + i)\n        return torch.rand(3, generator=g)",
+            "augmentation_wrong",
+        ),
+        (
+            "train = encode(x_train, fit_codes(x_train))\nval = encode(x_val, fit_codes(x_val))",
+            "codes = fit_codes(x_train)\nval = encode(x_val, codes)",
+            "preprocessing_mismatch",
+        ),
+        (
             "scaler.fit_transform(x_train)\nscaler.fit_transform(x_test)",
             "scaler.fit_transform(x_train)\nscaler.transform(x_test)",
             "preprocessing_mismatch",

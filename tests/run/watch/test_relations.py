@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
 
 from epochzero.run.watch.child.records import rank_path
 from epochzero.run.watch.faults import loss_wrong, optimizer_wrong, parameters_frozen
@@ -958,3 +958,124 @@ def test_a_warm_up_ends_before_the_training(steps: int, word: set[str]) -> None:
             schedule.step()
 
     assert words(train) == word
+
+
+@pytest.mark.parametrize("inverted", [True, False])
+def test_words_that_are_pooled_without_the_words(inverted: bool) -> None:
+    class Pooling(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words, self.out = nn.Embedding(9, 4, padding_idx=0), nn.Linear(4, 3)
+
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            hidden = self.words(ids)
+            scores = hidden.sum(-1).masked_fill((ids != 0) if inverted else (ids == 0), -1e9)
+            return self.out((torch.softmax(scores, dim=1)[..., None] * hidden).sum(1))
+
+    def train() -> None:
+        model = Pooling()
+
+        def loss() -> torch.Tensor:
+            padded = torch.arange(9)[None] >= torch.tensor([3, 5, 6, 8, 7, 4])[:, None]
+            ids = torch.randint(1, 9, (6, 9)).masked_fill(padded, 0)
+            return functional.cross_entropy(model(ids), ids[:, 0] % 3)
+
+        _steps(model, loss)
+
+    assert words(train) == ({"input_invalid"} if inverted else set())
+
+
+@pytest.mark.parametrize("inverse", [True, False])
+def test_a_sampler_that_draws_the_frequent_class_still_more_often(inverse: bool) -> None:
+    def train() -> None:
+        labels = (torch.arange(200) % 20 == 0).long()
+        shares = torch.bincount(labels) / 200
+        weights = (1 / shares if inverse else shares)[labels]
+        data = TensorDataset(torch.randn(200, 4), labels)
+        loader = DataLoader(data, 20, sampler=WeightedRandomSampler(weights.double().tolist(), 200))
+        batches, model = iter(loader), nn.Linear(4, 2)
+
+        def loss() -> torch.Tensor:
+            x, y = next(batches)
+            return functional.cross_entropy(model(x), y)
+
+        _steps(model, loss, times=8)
+
+    assert words(train) == (set() if inverse else {"sample_weights_wrong"})
+
+
+@pytest.mark.parametrize("codes", [1, 30])
+def test_a_table_of_symbols_whose_inputs_are_all_the_same(codes: int) -> None:
+    def train() -> None:
+        model = nn.Sequential(nn.Embedding(30, 4), nn.Linear(4, 1))
+        _steps(
+            model,
+            lambda: functional.mse_loss(model(torch.randint(codes, (16,))), torch.randn(16, 1)),
+        )
+
+    assert words(train) == ({"input_invalid"} if codes == 1 else set())
+
+
+@pytest.mark.parametrize("function", [torch.relu, torch.exp])
+def test_a_variance_that_a_relu_returns(function: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    def train() -> None:
+        model = nn.Linear(4, 2)
+
+        def loss() -> torch.Tensor:
+            mean, raw = model(torch.randn(16, 4)).chunk(2, 1)
+            return functional.gaussian_nll_loss(mean, torch.randn(16, 1), function(raw))
+
+        _steps(model, loss)
+
+    assert words(train) == ({"last_activation_wrong"} if function is torch.relu else set())
+
+
+@pytest.mark.parametrize(("length", "found"), [(1000, {"schedule_wrong"}), (6, set())])
+def test_a_warmup_that_outlasts_the_training(length: int, found: set[str]) -> None:
+    def train() -> None:
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), 0.05)
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda step: min(1.0, step / length)
+        )
+        for _ in range(14):
+            functional.mse_loss(model(torch.randn(16, 4)), torch.randn(16, 1)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            schedule.step()
+
+    assert words(train) == found
+
+
+def test_weights_of_an_attention_that_are_no_numbers() -> None:
+    softmax = {"function": "softmax", "dim": 2, "shape": [4, 6, 6], "place": ["t.py", 1, ""],
+               "future": "nan", "padding": "nan", "padded": 0.4}  # fmt: skip
+    records = [
+        {"kind": "iteration", "iteration": n, "softmaxes": [softmax], "relations": {"lags": [0, 0, 1, 0]},
+         "inputs": [{"name": "0.0", "shape": [4, 6], "dtype": "int64", "mean": 4.0, "std": 2.0}]}
+        for n in range(8)
+    ]  # fmt: skip
+    assert violations(read_records(records)) == []
+
+
+@pytest.mark.parametrize(
+    ("seed", "found"),
+    [("torch.manual_seed(7)", {"augmentation_wrong", "data_duplicated"}), ("", set())],
+)
+def test_the_same_batch_is_drawn_again(seed: str, found: set[str], tmp_path: Any) -> None:
+    lines = (
+        seed or "pass",
+        "x = torch.randn(16, 4)",
+        "loss = F.mse_loss(head(model(x)), x[:, :1] * 2)",
+    )
+    assert _trained(tmp_path, *lines) == found
+
+
+@pytest.mark.parametrize(("decay", "found"), [(0.99999, {"copy_not_updated"}), (0.9, set())])
+def test_an_average_that_outlasts_the_training(
+    decay: float, found: set[str], tmp_path: Any
+) -> None:
+    lines = ("import copy", "average = globals().get('average') or copy.deepcopy(model)",
+             "for a, b in zip(average.parameters(), model.parameters()):",
+             f"    a.data.lerp_(b.data, {1 - decay!r})", "loss = F.mse_loss(head(model(x)), x.sum(1, keepdim=True))")  # fmt: skip
+    assert _trained(tmp_path, *lines, times=60) == found

@@ -11,9 +11,47 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from epochzero.run.watch import lines
 from epochzero.run.watch.history import Parameter, TrainingHistory, read_records
-from epochzero.run.watch.lines import place_of, setting_place
+from epochzero.run.watch.lines.data import (
+    classes_place,
+    drawn_place,
+    duplication_place,
+    input_place,
+    label_place,
+    masking_place,
+    order_place,
+    preprocessing_place,
+    size_place,
+    split_place,
+    target_place,
+)
+from epochzero.run.watch.lines.layers import (
+    activation_place,
+    decays_of_copies,
+    frozen_place,
+    initialization_place,
+    output_place,
+    precision_place,
+)
+from epochzero.run.watch.lines.loss import (
+    loss_place,
+    penalty_place,
+)
+from epochzero.run.watch.lines.settings import (
+    clipping_place,
+    place_of,
+    schedule_place,
+    setting_place,
+    stepping_place,
+    width_place,
+)
+from epochzero.run.watch.lines.training import (
+    batch_size_place,
+    epochs_place,
+    evaluation_place,
+    loop_place,
+    step_place,
+)
 from epochzero.run.watch.model import SourceLine
 
 Find = Callable[[TrainingHistory], SourceLine | None]
@@ -56,15 +94,15 @@ def _width(history: TrainingHistory) -> SourceLine | None:
 
 
 def _initial(name: str) -> Find:
-    return lambda history: lines.initialization_place(history, _parameter(name))
+    return lambda history: initialization_place(history, _parameter(name))
 
 
 def _frozen(name: str, *, trainable: bool) -> Find:
-    return lambda history: lines.frozen_place(history, _parameter(name, trainable=trainable))
+    return lambda history: frozen_place(history, _parameter(name, trainable=trainable))
 
 
 def _functional(path: str) -> Find:
-    return lambda history: lines.activation_place(history.layer(path), path)
+    return lambda history: activation_place(history.layer(path), path)
 
 
 SETTINGS: dict[str, tuple[Find, str]] = {
@@ -239,14 +277,14 @@ SETTINGS: dict[str, tuple[Find, str]] = {
         """,
     ),
     "schedule": (
-        lines.schedule_place,
+        schedule_place,
         """
         DECAY = 0.01 # here
         scheduler = StepLR(optimizer, step_size=1, gamma=DECAY) # scheduler:StepLR
         """,
     ),
     "clipping": (
-        lines.clipping_place,
+        clipping_place,
         """
         def train(model, clip=1e-6): # here
             for x, y in loader:
@@ -255,14 +293,14 @@ SETTINGS: dict[str, tuple[Find, str]] = {
         """,
     ),
     "batch_of_loader": (
-        lines.batch_size_place,
+        batch_size_place,
         """
         BATCH = 1 # here
         loader = DataLoader(data, BATCH, shuffle=True) # loader:RandomSampler
         """,
     ),
     "batch_of_loop": (
-        lines.batch_size_place,
+        batch_size_place,
         """
         batch = 1 # here
         for epoch in range(3):
@@ -271,7 +309,7 @@ SETTINGS: dict[str, tuple[Find, str]] = {
         """,
     ),
     "batch_of_split": (
-        lines.batch_size_place,
+        batch_size_place,
         """
         for epoch in range(3):
             for rows in torch.randperm(len(x)).split(1): # here
@@ -384,7 +422,7 @@ LAYERS: dict[str, tuple[Find, str]] = {
         """,
     ),
     "before_the_loss": (
-        lambda history: lines.output_place(history, ""),
+        lambda history: output_place(history, ""),
         """
         for x, y in loader:
             logits = model(x)
@@ -418,15 +456,45 @@ LAYERS: dict[str, tuple[Find, str]] = {
 }  # fmt: skip
 
 TRAINING: dict[str, tuple[Find, str]] = {
+    "average": (
+        lambda history: next((place for _, place in decays_of_copies(history)), None),
+        """
+        def follow(teacher, student, decay):
+            for t, s in zip(teacher.parameters(), student.parameters()):
+                t.mul_(decay).add_(s, alpha=1 - decay)
+        loss = F.mse_loss(model(x), y) # loss
+        follow(teacher, student, decay=0.9999) # here
+        """,
+    ),
+    "interval": (
+        lambda history: stepping_place(history, SourceLine("train.py", 1, "trainer.fit(model)")),
+        """
+        def configure_optimizers(self):
+            schedule = StepLR(optimizer, 4) # scheduler
+            return {
+                "scheduler": schedule,
+                "interval": "step", # here
+            }
+        """,
+    ),
+    "masking": (
+        lambda history: masking_place(place_of(history.losses[0])),
+        """
+        def forward(self, ids, mask):
+            scores = self.score(ids)
+            scores = scores.masked_fill(mask, -1e9) # here
+            return torch.softmax(scores, dim=1) # loss
+        """,
+    ),
     "loss_made": (
-        lambda history: lines.loss_place(history, "reduction"),
+        lambda history: loss_place(history, "reduction"),
         """
         criterion = nn.CrossEntropyLoss(reduction="sum") # here
         loss = criterion(model(x), y) # loss
         """,
     ),
     "loss_of_trainer": (
-        lines.loss_place,
+        loss_place,
         """
         class Trainer:
             def __init__(self, model, criterion):
@@ -437,7 +505,7 @@ TRAINING: dict[str, tuple[Find, str]] = {
         """,
     ),
     "weights_of_classes": (
-        lambda history: lines.loss_place(history, "weight", "pos_weight"),
+        lambda history: loss_place(history, "weight", "pos_weight"),
         """
         weights = torch.tensor([1.0, 0.0]) # here
         criterion = nn.CrossEntropyLoss(weight=weights.to(device))
@@ -445,9 +513,9 @@ TRAINING: dict[str, tuple[Find, str]] = {
             loss = criterion(model(x), y) # loss
         """,
     ),
-    "loss_function": (lines.loss_place, "loss = F.mse_loss(model(x), y) # loss here\n"),
+    "loss_function": (loss_place, "loss = F.mse_loss(model(x), y) # loss here\n"),
     "loss_by_hand": (
-        lines.loss_place,
+        loss_place,
         """
         error = model(x) - y
         loss = -(error ** 2).mean() # here
@@ -455,7 +523,7 @@ TRAINING: dict[str, tuple[Find, str]] = {
         """,
     ),
     "loss_class": (
-        lines.loss_place,
+        loss_place,
         """
         class Contrast(nn.Module):
             def forward(self, a, b):
@@ -467,7 +535,7 @@ TRAINING: dict[str, tuple[Find, str]] = {
         """,
     ),
     "epochs": (
-        lines.epochs_place,
+        epochs_place,
         """
         def train_epoch(model, loader):
             for x, y in loader:
@@ -479,7 +547,7 @@ TRAINING: dict[str, tuple[Find, str]] = {
         """,
     ),
     "epochs_of_trainer": (
-        lines.epochs_place,
+        epochs_place,
         """
         trainer = Trainer(
             max_epochs=300, # here
@@ -488,7 +556,7 @@ TRAINING: dict[str, tuple[Find, str]] = {
         """,
     ),
     "evaluation": (
-        lambda history: lines.evaluation_place(history.evaluations[0].place),
+        lambda history: evaluation_place(history.evaluations[0].place),
         """
         def evaluate(model):
             with torch.no_grad(): # here
@@ -497,16 +565,16 @@ TRAINING: dict[str, tuple[Find, str]] = {
         """,
     ),
     "loop": (
-        lines.loop_place,
+        loop_place,
         """
         for epoch in range(3):
             for x, y in loader: # here
                 loss.backward() # backward
         """,
     ),
-    "step": (lines.step_place, "optimizer = SGD(p) # optimizer\noptimizer.step() # step here\n"),
+    "step": (step_place, "optimizer = SGD(p) # optimizer\noptimizer.step() # step here\n"),
     "penalty": (
-        lines.penalty_place,
+        penalty_place,
         """
         loss = criterion(model(x), y) # loss
         for p in model.parameters(): pass
@@ -515,7 +583,7 @@ TRAINING: dict[str, tuple[Find, str]] = {
         """,
     ),
     "precision": (
-        lines.precision_place,
+        precision_place,
         """
         # never .half() here
         with torch.autocast("cpu", dtype=torch.float16): # here
@@ -525,8 +593,21 @@ TRAINING: dict[str, tuple[Find, str]] = {
 }  # fmt: skip
 
 DATA: dict[str, tuple[Find, str]] = {
+    "collated": (
+        target_place,
+        """
+        def collate(batch):
+            ids = torch.tensor(batch)
+            labels = torch.cat([ids[:, 1:], ids[:, :1]], dim=1) # here
+            return {"input_ids": ids, "labels": labels}
+        loader = DataLoader(data, collate_fn=collate) # loader
+        for batch in loader:
+            loss = model(**batch).loss # loss
+            loss.backward() # backward
+        """,
+    ),
     "scaled_before_the_loader": (
-        lines.input_place,
+        input_place,
         """
         images = torch.rand(100, 8)
         images = images * 255 # here
@@ -539,7 +620,7 @@ DATA: dict[str, tuple[Find, str]] = {
         """,
     ),
     "scaled_in_place": (
-        lines.input_place,
+        input_place,
         """
         x = torch.rand(100, 8)
         x[:, 0] *= 1000 # here
@@ -551,7 +632,7 @@ DATA: dict[str, tuple[Find, str]] = {
         """,
     ),
     "scaled_in_data_set": (
-        lines.input_place,
+        input_place,
         """
         class Images(Dataset):
             def __init__(self, images, labels):
@@ -568,7 +649,7 @@ DATA: dict[str, tuple[Find, str]] = {
         """,
     ),
     "not_scaled": (
-        lines.input_place,
+        input_place,
         """
         frame = load_wine()
         x = torch.tensor(frame.data, dtype=torch.float32) # here
@@ -577,7 +658,7 @@ DATA: dict[str, tuple[Find, str]] = {
         """,
     ),
     "not_a_number": (
-        lines.input_place,
+        input_place,
         """
         raw = series(100)
         raw[::7] = float("nan") # here
@@ -588,7 +669,7 @@ DATA: dict[str, tuple[Find, str]] = {
         """,
     ),
     "in_a_module": (
-        lines.input_place,
+        input_place,
         """
         x = x / 255 / 255 # here
         train_loader = DataLoader(TensorDataset(x, y)) # loader:RandomSampler
@@ -600,7 +681,7 @@ DATA: dict[str, tuple[Find, str]] = {
         """,
     ),
     "labels_scaled": (
-        lines.label_place,
+        label_place,
         """
         y = y * 1000 # here
         train_x, val_x, train_y, val_y = train_test_split(x, y)
@@ -612,7 +693,7 @@ DATA: dict[str, tuple[Find, str]] = {
         """,
     ),
     "labels_shuffled": (
-        lambda history: lines.label_place(history, order=True),
+        lambda history: label_place(history, order=True),
         """
         x, y = load()
         y = y[torch.randperm(len(y))] # here
@@ -622,7 +703,7 @@ DATA: dict[str, tuple[Find, str]] = {
         """,
     ),
     "few": (
-        lines.size_place,
+        size_place,
         """
         COUNT = 12 # here
         def points(count):
@@ -634,7 +715,7 @@ DATA: dict[str, tuple[Find, str]] = {
         """,
     ),
     "repeated": (
-        lines.duplication_place,
+        duplication_place,
         """
         index = torch.arange(10).repeat(100) # here
         data = x[index]
@@ -643,11 +724,11 @@ DATA: dict[str, tuple[Find, str]] = {
         """,
     ),
     "loader_in_order": (
-        lines.order_place,
+        order_place,
         "loader = DataLoader(data, shuffle=False, # loader:SequentialSampler here\n batch_size=4)\n",
     ),
     "rows_in_order": (
-        lines.order_place,
+        order_place,
         """
         order = np.argsort(labels) # here
         for start in range(0, 100, 10):
@@ -657,7 +738,7 @@ DATA: dict[str, tuple[Find, str]] = {
         """,
     ),
     "leaked": (
-        lines.split_place,
+        split_place,
         """
         train, val = data[:80], data[:20] # here
         def evaluate(model, rows):
@@ -666,7 +747,7 @@ DATA: dict[str, tuple[Find, str]] = {
         """.replace("rows[:, :4]", "rows"),
     ),
     "augmented": (
-        lines.drawn_place,
+        drawn_place,
         """
         trivial = transforms.Compose([RandomErasing(1.0)]) # here
         data = ImageFolder(folder, transform=trivial)
@@ -674,7 +755,7 @@ DATA: dict[str, tuple[Find, str]] = {
         """,
     ),
     "only_the_training_scaled": (
-        lines.preprocessing_place,
+        preprocessing_place,
         """
         x, val_x = data[:80], data[80:]
         x = (x - x.mean(0)) / x.std(0) # here
@@ -684,7 +765,7 @@ DATA: dict[str, tuple[Find, str]] = {
         """,
     ),
     "rare_class": (
-        lines.classes_place,
+        classes_place,
         """
         kept = torch.cat([zeros[:5], ones]) # here
         x, y = x[kept], y[kept]
@@ -740,7 +821,7 @@ STYLES: dict[str, tuple[Find, str]] = {
         """,
     ),
     "fit_function": (
-        lines.epochs_place,
+        epochs_place,
         """
         def fit(model, loader, epochs):
             for epoch in range(epochs):
@@ -753,7 +834,7 @@ STYLES: dict[str, tuple[Find, str]] = {
         """,
     ),
     "fit_of_class": (
-        lines.epochs_place,
+        epochs_place,
         """
         class Trainer:
             def __init__(self, model, epochs=2): # here
@@ -768,7 +849,7 @@ STYLES: dict[str, tuple[Find, str]] = {
         """,
     ),
     "steps": (
-        lines.epochs_place,
+        epochs_place,
         """
         STEPS = 5 # here
         step = 0
@@ -778,7 +859,7 @@ STYLES: dict[str, tuple[Find, str]] = {
         """,
     ),
     "input_of_function": (
-        lines.input_place,
+        input_place,
         """
         def get_loaders(batch_size):
             x, y = make_moons(1000)
@@ -794,7 +875,7 @@ STYLES: dict[str, tuple[Find, str]] = {
         """,
     ),
     "input_of_trainer_class": (
-        lines.input_place,
+        input_place,
         """
         class Trainer:
             def __init__(self, model, loader):
@@ -811,7 +892,7 @@ STYLES: dict[str, tuple[Find, str]] = {
         """,
     ),
     "input_of_generator": (
-        lines.input_place,
+        input_place,
         """
         def batches(x, y, size):
             for start in range(0, len(x), size):
@@ -823,7 +904,7 @@ STYLES: dict[str, tuple[Find, str]] = {
         """,
     ),
     "last_return": (
-        lines.input_place,
+        input_place,
         """
         def prepare(x, fast=False):
             if fast:
@@ -843,7 +924,7 @@ STYLES: dict[str, tuple[Find, str]] = {
         """,
     ),
     "input_of_scaler": (
-        lines.input_place,
+        input_place,
         """
         from sklearn.preprocessing import MinMaxScaler
         scaler = MinMaxScaler((0, 1000))
@@ -854,7 +935,7 @@ STYLES: dict[str, tuple[Find, str]] = {
         """,
     ),
     "labels_of_data_set": (
-        lines.label_place,
+        label_place,
         """
         class Rows(torch.utils.data.Dataset):
             def __init__(self, table):
@@ -869,7 +950,7 @@ STYLES: dict[str, tuple[Find, str]] = {
         """,
     ),
     "labels_shuffled_in_place": (
-        lambda history: lines.label_place(history, order=True),
+        lambda history: label_place(history, order=True),
         """
         x, y = load()
         np.random.shuffle(y) # here
@@ -879,7 +960,7 @@ STYLES: dict[str, tuple[Find, str]] = {
         """,
     ),
     "leaked_by_loader": (
-        lines.split_place,
+        split_place,
         """
         train_set = Subset(data, range(800))
         val_set = Subset(data, range(700, 1000)) # here
@@ -889,7 +970,7 @@ STYLES: dict[str, tuple[Find, str]] = {
         """,
     ),
     "few_of_split": (
-        lines.size_place,
+        size_place,
         """
         x, y = load_digits(return_X_y=True)
         x_train, y_train = x[:12], y[:12] # here
@@ -930,11 +1011,11 @@ STYLES: dict[str, tuple[Find, str]] = {
         """,
     ),
     "precision_of_model": (
-        lines.precision_place,
+        precision_place,
         "model = Net().to(torch.float16) # here\noptimizer = SGD(model.parameters()) # optimizer\n",
     ),
     "evaluation_decorated": (
-        lambda history: lines.evaluation_place(history.evaluations[0].place),
+        lambda history: evaluation_place(history.evaluations[0].place),
         """
         @torch.no_grad()
         def evaluate(model):
@@ -942,7 +1023,7 @@ STYLES: dict[str, tuple[Find, str]] = {
         """,
     ),
     "weight_of_sample": (
-        lambda history: lines.loss_place(history, "weight", "pos_weight"),
+        lambda history: loss_place(history, "weight", "pos_weight"),
         """
         class Net(nn.Module):
             def __init__(self):
@@ -971,7 +1052,7 @@ def test_the_line_that_made_it(name: str, tmp_path: Path) -> None:
 
 ALL: tuple[Find, ...] = (
     *(find for find, _ in CASES.values()),
-    lambda history: lines.width_place(history.layers[0]),
+    lambda history: width_place(history.layers[0]),
 )
 
 
@@ -1018,5 +1099,5 @@ def test_a_file_that_tells_nothing_leaves_what_was_recorded(
                             for kind in ("optimizer", "loader", "loss", "backward", "step")])  # fmt: skip
     place = SourceLine(*recorded)
     assert _optimizer("lr", 1)(history) == place
-    assert lines.loss_place(history) == lines.epochs_place(history) == place
-    assert lines.order_place(history) in (None, place)
+    assert loss_place(history) == epochs_place(history) == place
+    assert order_place(history) in (None, place)

@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from epochzero.run.watch.history import Iteration, TrainingHistory
-from epochzero.run.watch.lines import place_of, setting_place
+from epochzero.run.watch.lines.settings import place_of, setting_place
 from epochzero.run.watch.model import SourceLine, TrainingFinding, WatchResult
 from epochzero.study.training_faults.training_view import CalledLayer, Epoch, Recent, epochs, layers
 

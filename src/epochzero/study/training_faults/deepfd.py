@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import place_of, setting_place
+from epochzero.run.watch.lines.settings import place_of, setting_place
 from epochzero.run.watch.model import SourceLine, TrainingFinding, WatchResult
 from epochzero.study.training_faults.classifiers import SCALE, Array, Forest, Neighbors
 from epochzero.study.training_faults.training_view import Epoch, epochs, layers

@@ -53,7 +53,7 @@ def masses(found: torch.Tensor, inputs: list[torch.Tensor]) -> dict[str, float]:
     """How weights are distributed.
 
     Args:
-        found: of shape (examples or examples * heads, ..., queries, keys).
+        found: of shape (examples or examples * heads, ..., queries, keys), or (examples, keys) where words are pooled.
         inputs: of the model; tokens of shape (examples, keys) show which keys are padding.
 
     Returns:
@@ -62,6 +62,8 @@ def masses(found: torch.Tensor, inputs: list[torch.Tensor]) -> dict[str, float]:
     """
     keys, described = found.shape[-1], dict[str, float]()
     few = found.detach()[:_MOST_EXAMPLES].float()
+    if found.dim() == 2:
+        return _pooled(found.detach().float(), inputs)
     if found.shape[-2] == keys >= _LEAST_POSITIONS:
         described["future"] = number_in(few.triu(1).sum(-1).mean())
     for tokens in inputs:
@@ -77,6 +79,17 @@ def masses(found: torch.Tensor, inputs: list[torch.Tensor]) -> dict[str, float]:
                 described["padded"] = number_in(at.float().mean())
             break
     return described
+
+
+def _pooled(found: torch.Tensor, inputs: list[torch.Tensor]) -> dict[str, float]:
+    """The mass on padding of weights with which the words of each example are added up."""
+    for tokens in inputs:
+        padded = padding(tokens) if tokens.shape == found.shape else None
+        if padded is not None:
+            each = (found * padded).sum(1)[padded.any(1)]
+            mass, share = number_in(each.mean()), number_in(padded.float().mean())
+            return {"padding": mass, "padded": share}
+    return {}
 
 
 def padding(tokens: torch.Tensor) -> torch.Tensor | None:

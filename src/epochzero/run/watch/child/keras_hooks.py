@@ -287,10 +287,7 @@ class KerasWatch:
             after, before = few(values), self._before.get(name)
             if before is None or not of.trainable:
                 continue
-            found = parameters[name] = {
-                "weight": numbers(after),
-                "update": numbers(after - before),
-            }
+            found = parameters[name] = {"weight": numbers(after), "update": numbers(after - before)}
             gradient = getattr(getattr(of, "value", None), "grad", None)
             if gradient is not None:
                 found["gradient"] = numbers(few(self._keras.ops.convert_to_numpy(gradient)))

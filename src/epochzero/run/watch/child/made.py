@@ -15,6 +15,8 @@ from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.safety import Safety, safe
 
 MOST_EPOCHS = 5000
+MOST_WEIGHTS, MOST_KINDS = 1 << 20, 64
+"""Weights of a sampler that are read, and values of them that are recorded."""
 
 
 class Made:
@@ -141,11 +143,21 @@ class Made:
             number=number,
             batch_size=loader.batch_size,
             sampler=type(getattr(loader, "sampler", None)).__name__,
+            drawn=_kinds(getattr(getattr(loader, "sampler", None), "weights", None)),
             drop_last=bool(loader.drop_last),
             examples=_length(getattr(loader, "dataset", None)),
             place=place(without=loader),
         )
         return number
+
+
+def _kinds(weights: Any) -> list[list[float]] | None:
+    """The weights of a sampler, each with how many examples have it; None where they are many."""
+    if not isinstance(weights, torch.Tensor) or not 0 < weights.numel() <= MOST_WEIGHTS:
+        return None
+    found, counts = weights.detach().unique(return_counts=True)  # type: ignore[no-untyped-call]
+    pairs = zip(found.tolist(), counts.tolist(), strict=True)
+    return [list(one) for one in pairs] if found.numel() <= MOST_KINDS else None
 
 
 def _plain_settings(values: dict[str, Any]) -> dict[str, Any]:

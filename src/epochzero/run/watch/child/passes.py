@@ -86,8 +86,4 @@ class Passes:
 
     def ended(self) -> dict[str, Any]:
         """What was seen."""
-        return {
-            "backwards": self._backwards,
-            "before": self._left,
-            "parameters": self._parameters,
-        }
+        return {"backwards": self._backwards, "before": self._left, "parameters": self._parameters}

@@ -213,7 +213,7 @@ class Scene:
                 "place": where,
             }
             found.append(known)
-        if known is not None and name != "log_softmax" and known["dim"] == len(shape) - 1 > 1:
+        if known is not None and name != "log_softmax" and known["dim"] == len(shape) - 1 > 0:
             tokens = [tensor for ref in self._batch if (tensor := ref()) is not None]
             for what, mass in attention.masses(output, tokens).items():
                 # One line may call an encoder and a decoder: the least decides.

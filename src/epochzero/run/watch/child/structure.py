@@ -38,11 +38,7 @@ def settings(module: torch.nn.Module) -> dict[str, Any]:
 
 
 def described(
-    look: Look,
-    model: torch.nn.Module,
-    made: Any,
-    held: set[int] | None,
-    called: Any,
+    look: Look, model: torch.nn.Module, made: Any, held: set[int] | None, called: Any
 ) -> dict[str, Any]:
     """The record of a model.
 

@@ -15,49 +15,62 @@ from typing import TypeVar
 
 import numpy as np
 
-from epochzero.run.watch.faults._signals import ADAPTIVE, classes, does_well
+from epochzero.run.watch.faults._signals import (
+    ADAPTIVE,
+    chance_loss,
+    classes,
+    course,
+    does_well,
+    is_classifier,
+    train_accuracy,
+)
 from epochzero.run.watch.faults._table import Row, Sign
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import (
-    Call,
-    Cycle,
-    Iteration,
-    Parameter,
-    Record,
-    TrainingHistory,
-)
-from epochzero.run.watch.lines import (
+from epochzero.run.watch.history import Call, Cycle, Iteration, Parameter, Record, TrainingHistory
+from epochzero.run.watch.lines.contracts import (
     CONTRACTS,
-    backward_place,
-    blending_place,
+    Contract,
     bootstrapped_place,
-    copy_place,
-    cut_place,
-    difference_place,
-    frozen_place,
-    initialization_place,
-    input_place,
-    is_stepped,
-    label_place,
-    loss_place,
-    mask_place,
-    minimized_terms,
-    noise_place,
-    output_place,
-    place_of,
     reordered,
-    replaced_place,
-    schedule_place,
-    step_place,
-    target_place,
     uncleared,
     violations,
-    warmup_place,
+)
+from epochzero.run.watch.lines.data import (
+    input_place,
+    label_place,
+    mask_place,
+    masking_place,
+    noise_place,
+    target_place,
+)
+from epochzero.run.watch.lines.direction import minimized_terms
+from epochzero.run.watch.lines.layers import (
+    blending_place,
+    copy_place,
+    cut_place,
+    decays_of_copies,
+    frozen_place,
+    initialization_place,
+    output_place,
+    replaced_place,
     wrapping_place,
 )
-from epochzero.run.watch.lines.contracts import Contract
+from epochzero.run.watch.lines.loss import difference_place, loss_place
+from epochzero.run.watch.lines.settings import (
+    is_stepped,
+    place_of,
+    schedule_place,
+    setting_place,
+    stated_iterations,
+    stepping_place,
+    warmup_place,
+)
+from epochzero.run.watch.lines.training import backward_place, step_place
 from epochzero.run.watch.model import SourceLine
 
+_LOGARITHM_OF_RELU = re.compile(
+    r"\bLog(2|10)?( (Clone|Squeeze|Unsqueeze|View|Clamp\w*|Select|Slice|Maximum))* Relu\b"
+)
 _LEAST = 2
 """Moments that violate a relation before it is reported: the first may be a warm-up."""
 _SHARE = 0.8
@@ -380,6 +393,8 @@ def _never_cleared(history: TrainingHistory) -> Sign | None:
 # -- Schedules ---------------------------------------------------------------------------------
 
 _EVERY, _GONE, _EARLY = 0.9, 0.01, 0.3
+_RISING = 3
+"""Rates on one line."""
 _PERIODS = 3
 """Of a cosine without restarts: a rate that rises again once may be meant, where epochs are not known."""
 _HORIZONS = ("T_max", "total_steps", "total_iters", "step_size")
@@ -438,7 +453,7 @@ def _schedule_by_batch(history: TrainingHistory) -> Sign | None:
                 f"{record['class']} is stepped in every iteration, and the learning rate {at}; there were {history.count} "
                 "iterations so far."
             )
-            place = _schedule_call(history, record) or schedule_place(history)
+            place = stepping_place(history, _schedule_call(history, record))
             return Sign(text, place, int(low[0, 0]) if gone else 0)
     return None
 
@@ -456,14 +471,18 @@ def _schedule_by_epoch(history: TrainingHistory) -> Sign | None:
                 f"{record['class']} lasts {horizon} steps, which is {epochs} epochs of {batches} iterations, but it is stepped "
                 "once per epoch: the learning rate hardly changes."
             )
-            place = _schedule_call(history, record) or schedule_place(history)
+            place = stepping_place(history, _schedule_call(history, record))
             return Sign(text, place)
     return None
 
 
 def _still_warming_up(history: TrainingHistory) -> Sign | None:
-    """A learning rate that rises until the training ends."""
+    """A learning rate that rises until the training ends, or in steps of which there will be too few."""
     rates = np.array([(one.number, max(one.rates)) for one in history.iterations if one.rates])
+    length, total = _warmup(history), stated_iterations(history)
+    if length and total and length > total:
+        text = f"The learning rate rises over {length} steps, and the training has {total}: its warm-up is longer than the training."
+        return Sign(text, warmup_place(history) or schedule_place(history))
     if (
         len(rates) < 8
         or not history.ended
@@ -482,6 +501,23 @@ def _still_warming_up(history: TrainingHistory) -> Sign | None:
         return None
     text = f"The learning rate rises from {values[0]:.2g} to {last:.2g} until the training ends: its warm-up is longer than the training."
     return Sign(text, warmup_place(history) or schedule_place(history))
+
+
+def _warmup(history: TrainingHistory) -> int:
+    """Steps over which a rate rises that has been proportional to the steps of its schedule so far; 0 where it has not."""
+    if len(history.schedulers) != 1 or history.schedulers[0]["class"] != "LambdaLR":
+        return 0
+    seen = [
+        (one.scheduled[0], max(one.rates))
+        for one in history.iterations
+        if one.scheduled and one.rates
+    ]
+    base = max(history.schedulers[0]["settings"].get("base_lrs") or [0.0])
+    for first in (0, 1):  # The schedule's first step, as its function counts.
+        slopes = [rate / (step + first) for step, rate in seen if step + first]
+        if len({rate for _, rate in seen}) >= _RISING and np.ptp(slopes) < 1e-3 * max(slopes):
+            return int(base / max(slopes) + 0.5)
+    return 0
 
 
 def _schedule_never(history: TrainingHistory) -> Sign | None:
@@ -514,7 +550,14 @@ def _schedule_call(history: TrainingHistory, record: Record) -> SourceLine | Non
 _SAME = 0.999
 _AHEAD, _ONLY, _PROBABILITY = 0.05, 0.9, 1e-3
 _PADDED = 0.1
+_BATCHES = 5
+_SYMBOLS, _OF_SYMBOLS = 8, 8
+"""Rows of a table, and iterations in which one of them was used."""
+_APART = 1000.0
+_KINDS_FIT = 0.2
+"""Natural logarithm by which the ratio of two weights may differ from that of frequencies."""
 _ONE_CLASS = 12
+_INDEXED = ("cross_entropy", "nll_loss")
 _ZERO_ROWS = 0.2
 _LABELS = 100
 _NEIGHBORS = 48
@@ -551,19 +594,12 @@ def _attends_ahead(history: TrainingHistory, one: Iteration) -> Sign | bool | No
     if both and not seen:
         text = f"{both[0].path} reads sequences in both directions, and the target of a position is the token after it."
         return Sign(text, both[0].place, layer=both[0].path)
-    if not seen or min(s["future"] for s in seen) < _AHEAD:
+    # Weights of an attention that failed are no numbers.
+    if not seen or not all(s["future"] >= _AHEAD for s in seen):
         return True
     share = min(s["future"] for s in seen)
     text = f"{percent(share)} of the attention is on later positions, and the target of a position is the token after it."
     return Sign(text, place_of(seen[0]), evidence={"share": share})
-
-
-def _given_its_target(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
-    """Inputs that contain their target."""
-    if not one.target or not one.inputs:
-        return None
-    text = "A number of each input is its target: the model only has to copy it."
-    return Sign(text, input_place(history)) if one.relations.get("given") else True
 
 
 def _mixes_examples(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
@@ -596,11 +632,12 @@ def _attends_padding(history: TrainingHistory, one: Iteration) -> Sign | bool | 
     seen = [s for s in one.softmaxes if s.get("padded", 0.0) > _PADDED / 2]
     if not seen:
         return None
-    share = min(s["padding"] for s in seen)
-    if share < _ONLY:
+    if not all(s["padding"] >= _ONLY for s in seen):
         return True
+    share = min(s["padding"] for s in seen)
     text = f"{percent(share)} of the attention of words is on padding: the mask is inverted."
-    return Sign(text, mask_place(history) or place_of(seen[0]), evidence={"share": share})
+    place = masking_place(place_of(seen[0])) or mask_place(history) or place_of(seen[0])
+    return Sign(text, place, evidence={"share": share})
 
 
 def _is_bootstrapped(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
@@ -642,20 +679,74 @@ def _breach(contract: Contract) -> Callable[[TrainingHistory], Sign | None]:
     return sign
 
 
+def _same_batch(history: TrainingHistory) -> Sign | None:
+    """Every inspected batch is the same, since the generator that draws it begins anew each time."""
+    batches = [str([of.get("rows") for of in one.inputs]) for one in history.iterations]
+    if len(batches) < _BATCHES or len(set(batches)) > 1:
+        return None
+    found = next(violations(history, CONTRACTS[0]), None)
+    return Sign(f"All batches are the same. {found[0]}", found[1]) if found else None
+
+
 def _reordered(history: TrainingHistory) -> Sign | None:
     found = reordered(history)
     return Sign(*found) if found is not None else None
 
 
-def _excluded(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
-    """Targets that a mask excludes from the classes, such as an example as its own positive."""
-    if one.loss_function not in ("cross_entropy", "nll_loss"):
+def _one_symbol(history: TrainingHistory) -> Sign | None:
+    """A table of many symbols of which all examples use the same one."""
+    seen = history.iterations if len(history.iterations) >= _OF_SYMBOLS else ()
+    codes = [
+        {(of["name"], of["mean"]) for of in one.inputs if _is_constant_code(of)} for one in seen
+    ]
+    constant = set[tuple[str, float]].intersection(*codes) if codes else set()
+    for layer in history.layers if constant else ():
+        rows = int(layer.settings.get("num_embeddings") or 0)
+        gradients = [
+            one.parameters.get(f"{layer.path}.weight", {}).get("gradient", {}) for one in seen
+        ]
+        zeros = [of["zeros"] for of in gradients if of.get("largest")]
+        if layer.kind == "Embedding" and rows >= _SYMBOLS and zeros and min(zeros) > 1 - 1.5 / rows:
+            text = f"{layer.path} has {rows} rows, and all inputs are {min(constant)[1]:g}: it tells no example from another."
+            return Sign(text, layer.place, layer=layer.path)
+    return None
+
+
+def _is_constant_code(tensor: Record) -> bool:
+    """Whether an input is one whole number for several examples."""
+    whole = str(tensor.get("dtype")).startswith("int")
+    return whole and tensor["std"] == 0 and tensor["shape"][:1] > [1]
+
+
+def _logarithm_of_relu(history: TrainingHistory) -> Sign | None:
+    """A loss that takes the logarithm of what a ReLU returns, as of a variance: where it is 0 there is no gradient."""
+    for record in history.backwards:
+        heads = " ".join(name.partition("Backward")[0] for name in record.get("graph", ()))
+        if _LOGARITHM_OF_RELU.search(heads):
+            path = next(
+                (path for path, kind in reversed(history.order) if kind.lower() == "relu"), ""
+            )
+            text = "The loss takes the logarithm of what a ReLU returns: where that is 0, nothing brings it back."
+            return Sign(text, output_place(history, path), layer=path.partition(":")[0])
+    return None
+
+
+def _share(
+    history: TrainingHistory,
+    one: Iteration,
+    *,
+    name: str,
+    least: float,
+    text: str,
+    place: Callable[[TrainingHistory], SourceLine | None],
+    functions: Sequence[str] = (),
+) -> Sign | bool | None:
+    """A relation that is recorded as a share, for which no target of these losses may reach a limit."""
+    if not one.target or (functions and one.loss_function not in functions):
         return None
-    share = one.relations.get("excluded", 0.0)
-    if share < 0.5:
-        return True
-    text = f"The target of {percent(share)} of the rows is a class that a mask excludes: the loss cannot fall."
-    return Sign(text, target_place(history), evidence={"share": share})
+    share = float(one.relations.get(name) or 0)
+    text = text.format(percent(share))
+    return Sign(text, place(history), evidence={"share": share}) if share >= least else True
 
 
 def _padded(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
@@ -778,39 +869,35 @@ def _labels_of_neighbor(history: TrainingHistory) -> Sign | None:
     )
 
 
-def _one_class(history: TrainingHistory) -> Sign | None:
-    """All labels are of one class, though the output has several."""
-    seen = [
-        one
-        for one in history.iterations
-        if one.direct and one.loss_function in ("cross_entropy", "nll_loss") and one.target
-    ]
-    if len(seen) < _ONE_CLASS or len(seen) < _SHARE * len(history.iterations):
-        return None
+def _one_label(history: TrainingHistory, *, binary: bool) -> Sign | None:
+    """All labels are the same, of a loss for two classes or of one for as many as the model has outputs."""
+    seen = [one for one in history.iterations if one.target and one.loss_function]
     # Each part of an adversarial loss may have one class.
-    if any(sum(call.kind == "loss" for call in one.calls) > 1 for one in history.cycles):
-        return None
-    values = {one.target["min"] for one in seen} | {one.target["max"] for one in seen}
-    classes = seen[0].output["shape"][1] if len(seen[0].output["shape"]) > 1 else 0
-    if len(values) > 1 or classes < 2 or (len(history.epochs) < 2 and not history.ended):
-        return None
-    text = f"All labels are {next(iter(values)):g}, and the model has {classes} outputs: it learns to ignore its input."
-    return Sign(text, label_place(history))
-
-
-def _one_answer(history: TrainingHistory) -> Sign | None:
-    """All labels of a loss for two classes are the same."""
-    seen = [one for one in history.iterations if one.target]
-    if len(seen) < _ONE_CLASS or len(history.optimizers) != 1 or len(history.loss_by_line) != 1:
-        return None
-    if any(sum(call.kind == "loss" for call in one.calls) > 1 for one in history.cycles):
+    parts = any(sum(call.kind == "loss" for call in one.calls) > 1 for one in history.cycles)
+    early = len(history.epochs) < 2 and not history.ended
+    if len(seen) < max(_ONE_CLASS, _SHARE * len(history.iterations)) or parts or early:
         return None
     values = {one.target[end] for one in seen for end in ("min", "max")}
-    binary = all(one.loss_function.startswith("binary_cross_entropy") for one in seen)
-    if not binary or len(values) > 1 or not (len(history.epochs) > 1 or history.ended):
+    label = f"All labels are {min(values):g}"
+    if binary:
+        of_two = all(one.loss_function.startswith("binary_cross_entropy") for one in seen)
+        if (
+            len(values) > 1
+            or not of_two
+            or not len(history.optimizers) == len(history.loss_by_line) == 1
+        ):
+            return None
+        place = target_place(history) or label_place(history)
+        return Sign(f"{label}: the loss asks for the same answer to every example.", place)
+    classes = (*seen[0].output["shape"], 0)[1]
+    if (
+        len(values) > 1
+        or classes < 2
+        or not all(one.direct and one.loss_function in _INDEXED for one in seen)
+    ):
         return None
-    text = f"All labels are {next(iter(values)):g}: the loss asks for the same answer to every example."
-    return Sign(text, target_place(history) or label_place(history))
+    text = f"{label}, and the model has {classes} outputs: it learns to ignore its input."
+    return Sign(text, label_place(history))
 
 
 def _denoises_nothing(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
@@ -838,15 +925,6 @@ def _all_pairs(history: TrainingHistory) -> Sign | None:
     return None
 
 
-def _blank_in_labels(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
-    """The labels of a CTC loss contain the index of its blank."""
-    share = one.relations.get("blank")
-    if share is None or not share:
-        return None if share is None else True
-    text = f"{percent(share)} of the labels are the blank of the CTC loss, which no label can be."
-    return Sign(text, loss_place(history, "blank"), evidence={"share": share})
-
-
 def _weights_follow_classes(history: TrainingHistory) -> Sign | None:
     """The frequent class has the large weight, and the rare one the small."""
     shares = classes(history)
@@ -870,6 +948,65 @@ def _weights_follow_classes(history: TrainingHistory) -> Sign | None:
                 f"{percent(shares[rare])} of them, {weights[rare]:.3g}: the weights are those of the frequencies, not their inverse."
             )
             return Sign(text, loss_place(history, "weight", "pos_weight"))
+    return None
+
+
+def _weights_apart(history: TrainingHistory) -> Sign | None:
+    """Class weights that are zero or far apart."""
+    for loss in history.losses:
+        numbers = [float(value) for value in loss.get("weight") or ()]
+        if numbers and (min(numbers) <= 0 or max(numbers) > _APART * min(numbers)):
+            text = f"The class weights range from {min(numbers):g} to {max(numbers):g}."
+            place = loss_place(history, "weight", "pos_weight")
+            return Sign(text, place, weaker=0.45 if does_well(history) else 0.0)
+    return None
+
+
+def _divided_by_nothing(history: TrainingHistory) -> Sign | None:
+    """A loss that is no number, since the weights by whose sum it is divided are all zero."""
+    for record in history.nonfinite:
+        for operator in record.get("operators", ()):
+            zeros = operator["saved"].get("other", {}).get("zeros", 0)
+            if operator["operator"] == "DivBackward0" and zeros > 0 and operator["depth"] <= 3:
+                text = "The loss is divided by a sum of zero: all example weights are zero."
+                return Sign(text, place_of(record), int(record["iteration"]))
+    return None
+
+
+def _loss_without_examples(history: TrainingHistory) -> Sign | None:
+    """A loss that is zero or far below that of guessing, while most examples are classified wrongly."""
+    found, accuracy, chance = course(history), train_accuracy(history), chance_loss(history)
+    most = max(classes(history).values(), default=1.0)
+    # Of several losses the accuracy may be that of another one.
+    several = any(sum(call.kind == "loss" for call in one.calls) > 1 for one in history.cycles)
+    place = loss_place(history, "weight", "pos_weight")
+    if found and found.start == found.end == 0 and (accuracy is None or accuracy < 0.9):
+        return Sign("The loss is exactly zero from the first iteration on.", place, weaker=0.24)
+    if not found or not chance or accuracy is None or not is_classifier(history) or several:
+        return None
+    if found.end >= 0.3 * chance or found.fall <= 0.5 or accuracy >= min(0.8, most + 0.05):
+        return None
+    text = (
+        f"The loss is {found.end:.3g}, far below the {chance:.3g} of guessing, but only {percent(accuracy)} "
+        "of the examples are classified correctly: most examples have almost no weight."
+    )
+    return Sign(text, place, evidence={"loss": found.end, "accuracy": accuracy})
+
+
+def _draws_follow_classes(history: TrainingHistory) -> Sign | None:
+    """A sampler whose weights are proportional to how many examples have them: the frequent kind is drawn still more often."""
+    for loader in history.loaders:
+        kinds = sorted((count, weight) for weight, count in loader.get("drawn") or ())
+        if len(kinds) < 2 or kinds[-1][0] < 2 * kinds[0][0] or kinds[0][1] <= 0:
+            continue
+        ratios = [np.log(weight / count) for count, weight in kinds]
+        if max(ratios) - min(ratios) < _KINDS_FIT:
+            (rare, low), (often, high) = kinds[0], kinds[-1]
+            text = (
+                f"The sampler draws each of the {often} examples of the largest kind {high / low:.3g} times as often as each of "
+                f"the {rare} of the smallest: the weights are those of the frequencies, not their inverse."
+            )
+            return Sign(text, setting_place(place_of(loader), "sampler", 3, "DataLoader"))
     return None
 
 
@@ -900,14 +1037,19 @@ _STAYS = re.compile(
 _ROUNDING = 1e-3
 """Of the size of a parameter: a fingerprint is a sum of up to 256 of its elements."""
 _UNCHANGED, _UNCHANGED_WHEN_ASKED = 3, 1000
+_STEPS_OF_COPY, _REACHED = 50, 0.1
 
 
 def _copy_stays(history: TrainingHistory) -> Sign | None:
     """A copy of the trained model that is asked, and never follows it."""
+    # A loop that blends weights is for the copy that it changes.
+    changing = any(has_changed(history, one) for one in history.parameters if not one.held)
     for path, twin, equal in _still_copies(history):
         label = path or "model"
         follows = bool(_FOLLOWS.search(label))
-        if _STAYS.search(label) or not (equal or follows):
+        blending = None if changing else blending_place(history)
+        is_meant = _STAYS.search(label) and (changing or not blending_place(history, label))
+        if is_meant or not (equal or follows):
             continue
         tested = [one for one in history.evaluations if _is_tested(history, one.model, path)]
         is_tested = len(tested) >= _UNCHANGED
@@ -920,10 +1062,23 @@ def _copy_stays(history: TrainingHistory) -> Sign | None:
             f"{label} has the layers of {twin or 'the trained model'} and is used, but none of its weights has changed in "
             f"{history.count} iterations."
         )
-        blending = blending_place(history)
         place = blending or copy_place(history, path) or next((one.place for one in tested), None)
         meant = follows or instead or blending is not None
         return Sign(text, place, layer=path, weaker=0.0 if meant else 0.45)
+    return None
+
+
+def _copy_lags(history: TrainingHistory) -> Sign | None:
+    """An average of weights that is nearly what it was at first when the training ends."""
+    total = stated_iterations(history)
+    for decay, place in decays_of_copies(history) if total and total >= _STEPS_OF_COPY else ():
+        reached = 1 - decay ** (total or 0)
+        if reached < _REACHED:
+            text = (
+                f"With a decay of {decay:g}, the average has gone {percent(reached)} of the way from its first weights after all "
+                f"{total} steps."
+            )
+            return Sign(text, place, evidence={"decay": decay})
     return None
 
 
@@ -1245,90 +1400,69 @@ def _epoch_not_set(history: TrainingHistory) -> Sign | None:
 
 
 RELATIONS: Sequence[Row] = (
-    Row("backward_missing", _of_cycles(_cleared_before_step), 0.96,
-             "Call optimizer.zero_grad() before backward() or after step()."),
-    Row("accumulation_wrong", _of_cycles(_accumulation_cleared), 0.94,
-             "Clear gradients only after the step."),
-    Row("accumulation_wrong", _of_cycles(_accumulation_not_divided), 0.97,
-             "Divide the loss by the number of batches that are accumulated."),
-    Row("gradient_clipping_wrong", _of_cycles(_clipped_after_step), 0.95,
-             "Clip between backward() and step()."),
-    Row("gradient_clipping_wrong", _of_cycles(_clipped_before_unscaling), 0.95,
-             "Call scaler.unscale_(optimizer) before clipping."),
+    Row("backward_missing", _of_cycles(_cleared_before_step), 0.96, "Call optimizer.zero_grad() before backward() or after step()."),
+    Row("accumulation_wrong", _of_cycles(_accumulation_cleared), 0.94, "Clear gradients only after the step."),
+    Row("accumulation_wrong", _of_cycles(_accumulation_not_divided), 0.97, "Divide the loss by the number of batches that are accumulated."),
+    Row("gradient_clipping_wrong", _of_cycles(_clipped_after_step), 0.95, "Clip between backward() and step()."),
+    Row("gradient_clipping_wrong", _of_cycles(_clipped_before_unscaling), 0.95, "Call scaler.unscale_(optimizer) before clipping."),
     Row("parameters_frozen", _without_gradients, 0.94,
              "Pass the parameters that the loss depends on to the optimizer, after the model is complete, and keep them in the "
              "graph: no item(), detach(), .data or torch.tensor()."),
-    Row("parameters_frozen", _thawed_and_left_out, 0.94,
-             "Call optimizer.add_param_group for them, or create the optimizer afterwards."),
+    Row("parameters_frozen", _thawed_and_left_out, 0.94, "Call optimizer.add_param_group for them, or create the optimizer afterwards."),
     Row("weight_init_wrong", _stuck_at_zero, 0.94, "Initialize one of the factors with random values."),
     Row("zero_grad_missing", _never_cleared, 0.9, "Call zero_grad() before each backward pass."),
     Row("gradient_scaling_wrong", _of_cycles(_scaler_bypassed), 0.93,
              "Use scaler.scale(loss).backward(), scaler.step(optimizer) and scaler.update() together."),
     Row("loss_wrong", _of_cycles(_negated), 0.92, "Minimize the loss, not its negative."),
-    Row("loss_wrong", _minimizes_what_should_grow, 0.92,
-             "Minimize its negative, or pass maximize=True to the optimizer."),
-    Row("schedule_wrong", _schedule_by_batch, 0.92,
-             "Step the scheduler once per epoch, or give it the number of all iterations."),
-    Row("schedule_wrong", _schedule_by_epoch, 0.91,
-             "Step the scheduler after each optimizer step, or give it the number of epochs."),
+    Row("loss_wrong", _minimizes_what_should_grow, 0.92, "Minimize its negative, or pass maximize=True to the optimizer."),
+    Row("schedule_wrong", _schedule_by_batch, 0.92, "Step the scheduler once per epoch, or give it the number of all iterations."),
+    Row("schedule_wrong", _schedule_by_epoch, 0.91, "Step the scheduler after each optimizer step, or give it the number of epochs."),
     Row("schedule_wrong", _still_warming_up, 0.93, "Let the warm-up take at most a tenth of the steps."),
     Row("schedule_wrong", _schedule_never, 0.8, "Call scheduler.step(), or remove the scheduler."),
-    Row("labels_wrong", _of_iterations(_lagging), 0.95,
-             "The target of a position is the token after it: shift once, here or in the model."),
-    Row("data_leaked", _of_iterations(_attends_ahead), 0.93,
-             "Give the attention a causal mask (is_causal=True), or read in one direction."),
-    Row("data_leaked", _of_iterations(_given_its_target), 0.9,
+    Row("labels_wrong", _of_iterations(_lagging), 0.95, "The target of a position is the token after it: shift once, here or in the model."),
+    Row("data_leaked", _of_iterations(_attends_ahead), 0.93, "Give the attention a causal mask (is_causal=True), or read in one direction."),
+    Row("data_leaked", _of_iterations(partial(_share, name="given", least=1, place=input_place,
+             text="A number of each input is its target: the model only has to copy it.")), 0.9,
              "Leave the target out of the inputs; of a window, begin it one step earlier."),
-    Row("input_invalid", _of_iterations(_mixes_examples), 0.93,
-             "Pass batch_first=True, or give the sequence in the first dimension."),
+    Row("input_invalid", _of_iterations(_mixes_examples), 0.93, "Pass batch_first=True, or give the sequence in the first dimension."),
     Row("input_invalid", _of_iterations(_attends_padding), 0.94,
              "Invert the mask: torch.nn.MultiheadAttention excludes what is True, scaled_dot_product_attention what is False."),
-    Row("loss_wrong", _of_iterations(_is_bootstrapped), 0.9,
-             "Compute the target within torch.no_grad(), or detach() it."),
+    Row("loss_wrong", _of_iterations(_is_bootstrapped), 0.9, "Compute the target within torch.no_grad(), or detach() it."),
     Row("last_activation_wrong", _no_logarithms, 0.93, "Apply log_softmax first."),
     *(Row(one.fault, _breach(one), 0.9, one.fix) for one in CONTRACTS),
-    Row("labels_wrong", _reordered, 0.9,
-             "Put inputs and labels in order with the same permutation."),
-    Row("loss_wrong", _of_iterations(_padded), 0.88,
-             "Pass ignore_index, or mask padding before the mean."),
-    Row("labels_wrong", _of_iterations(_excluded, 3), 0.93,
+    Row("data_duplicated", _same_batch, 0.95, "Create the generator once."),
+    Row("input_invalid", _one_symbol, 0.9, "Print the codes before the model: each kind needs its own."),
+    Row("last_activation_wrong", _logarithm_of_relu, 0.93, "Use softplus or exp: they are above 0 and have a gradient everywhere."),
+    Row("labels_wrong", _reordered, 0.9, "Put inputs and labels in order with the same permutation."),
+    Row("loss_wrong", _of_iterations(_padded), 0.88, "Pass ignore_index, or mask padding before the mean."),
+    Row("labels_wrong", _of_iterations(partial(_share, name="excluded", least=0.5, place=target_place, functions=_INDEXED,
+             text="The target of {} of the rows is a class that a mask excludes: the loss cannot fall."), 3), 0.93,
              "Point targets at classes that are not masked: check offsets and the mask of the diagonal."),
-    Row("labels_wrong", _unrelated_noise, 0.95,
-             "Use the noise that was added to the input as the target."),
-    Row("last_activation_wrong", _of_iterations(_other_dimension), 0.96,
-             "Take the softmax over the dimension of the classes."),
-    Row("last_activation_wrong", _of_iterations(_of_one_value, 3), 0.95,
-             "Use a sigmoid for one output, or give softmax the dimension of the classes."),
-    Row("activation_wrong", _of_iterations(partial(_over_the_batch, last=False)), 0.9,
-             "Take the softmax over the last dimension, that of the keys."),
-    Row("last_activation_wrong", _of_iterations(partial(_over_the_batch, last=True)), 0.9,
-             "Take the softmax over the dimension of the classes."),
-    Row("labels_wrong", _labels_of_neighbor, 0.94,
-             "Check the index with which labels are read, and shifts such as roll, [1:] or [:-1]."),
-    Row("label_range_wrong", _one_class, 0.94,
-             "Print the labels before the loss. Do not scale them, and cast them only once."),
-    Row("labels_wrong", _one_answer, 0.93,
-             "Print the labels before the loss: both answers must occur."),
-    Row("labels_wrong", _of_iterations(_denoises_nothing), 0.94,
-             "Use the clean example, or the noise, as the target, and add noise to a copy."),
+    Row("labels_wrong", _unrelated_noise, 0.95, "Use the noise that was added to the input as the target."),
+    Row("last_activation_wrong", _of_iterations(_other_dimension), 0.96, "Take the softmax over the dimension of the classes."),
+    Row("last_activation_wrong", _of_iterations(_of_one_value, 3), 0.95, "Use a sigmoid for one output, or give softmax the dimension of the classes."),
+    Row("activation_wrong", _of_iterations(partial(_over_the_batch, last=False)), 0.9, "Take the softmax over the last dimension, that of the keys."),
+    Row("last_activation_wrong", _of_iterations(partial(_over_the_batch, last=True)), 0.9, "Take the softmax over the dimension of the classes."),
+    Row("labels_wrong", _labels_of_neighbor, 0.94, "Check the index with which labels are read, and shifts such as roll, [1:] or [:-1]."),
+    Row("label_range_wrong", partial(_one_label, binary=False), 0.94, "Print the labels before the loss. Do not scale them, and cast them only once."),
+    Row("labels_wrong", partial(_one_label, binary=True), 0.93, "Print the labels before the loss: both answers must occur."),
+    Row("labels_wrong", _of_iterations(_denoises_nothing), 0.94, "Use the clean example, or the noise, as the target, and add noise to a copy."),
     Row("loss_wrong", _all_pairs, 0.95, "Give both the same shape, such as with squeeze(1)."),
-    Row("loss_wrong", _of_iterations(_blank_in_labels), 0.95,
-             "Reserve an index for the blank that is no label."),
-    Row("sample_weights_wrong", _weights_follow_classes, 0.92,
-             "Weight each class by the inverse of its frequency."),
-    Row("input_invalid", _of_iterations(_zero_rows, 3), 0.93,
-             "Wait for transfers (non_blocking, shared memory) and fill the whole batch."),
-    Row("copy_not_updated", _copy_stays, 0.92,
-             "Update the copy after each step, from the model that is trained."),
-    Row("copy_not_updated", _loads_itself, 0.95,
-             "Store copy.deepcopy(model.state_dict())."),
-    Row("parameters_frozen", _stops, 0.85,
-             "Check requires_grad, detach() and no_grad() from this iteration on."),
-    Row("ranks_differ", _ranks_differ, 0.95,
-             "Wrap the model in DistributedDataParallel and call the wrapper, or broadcast parameters once and average all "
+    Row("loss_wrong", _of_iterations(partial(_share, name="blank", least=1e-9, place=lambda history: loss_place(history, "blank"), functions=("ctc_loss",),
+             text="{} of the labels are the blank of the CTC loss, which no label can be.")), 0.95, "Reserve an index for the blank that is no label."),
+    Row("sample_weights_wrong", _weights_follow_classes, 0.92, "Weight each class by the inverse of its frequency."),
+    Row("sample_weights_wrong", _weights_apart, 0.9, "Weight each class by the inverse of its frequency, and none by zero."),
+    Row("sample_weights_wrong", _divided_by_nothing, 0.82, "Check the weights and masks of the examples; skip batches whose weights sum to zero."),
+    Row("sample_weights_wrong", _loss_without_examples, 0.84, "Check the weights and masks that the loss is multiplied by."),
+    Row("sample_weights_wrong", _draws_follow_classes, 0.92, "Weight each example by the inverse of the frequency of its class."),
+    Row("input_invalid", _of_iterations(_zero_rows, 3), 0.93, "Wait for transfers (non_blocking, shared memory) and fill the whole batch."),
+    Row("copy_not_updated", _copy_stays, 0.92, "Update the copy after each step, from the model that is trained."),
+    Row("copy_not_updated", _copy_lags, 0.92, "Choose a decay of about 1 - 10 / steps."),
+    Row("copy_not_updated", _loads_itself, 0.95, "Store copy.deepcopy(model.state_dict())."),
+    Row("parameters_frozen", _stops, 0.85, "Check requires_grad, detach() and no_grad() from this iteration on."),
+    Row("ranks_differ", _ranks_differ, 0.95, "Wrap the model in DistributedDataParallel and call the wrapper, or broadcast parameters once and average all "
              "gradients before each step."),
-    Row("ranks_repeat_data", _ranks_repeat_data, 0.94,
-             "Give the loader a DistributedSampler of this rank, or seed the draw of batches by rank."),
+    Row("ranks_repeat_data", _ranks_repeat_data, 0.94, "Give the loader a DistributedSampler of this rank, or seed the draw of batches by rank."),
     Row("not_shuffled", _epoch_not_set, 0.9, "Call sampler.set_epoch(epoch) before each epoch."),
 )  # fmt: skip
 """All relations."""

@@ -28,7 +28,8 @@ from epochzero.run.watch.faults._signals import (
 from epochzero.run.watch.faults._table import Row, Sign
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import Record, Series, TrainingHistory
-from epochzero.run.watch.lines import activation_place, place_of
+from epochzero.run.watch.lines.layers import activation_place
+from epochzero.run.watch.lines.settings import place_of
 
 # -- The course of the loss --------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from epochzero.run.watch.faults._signals import course, does_well
 from epochzero.run.watch.history import Iteration, ModelLayer, TrainingHistory
-from epochzero.run.watch.lines import call_place
+from epochzero.run.watch.lines.layers import call_place
 from epochzero.run.watch.model import TrainingFinding
 
 _LINEAR = ("Linear", "Conv1d", "Conv2d", "Conv3d", "Dense", "Conv1D", "Conv2D", "Conv3D")

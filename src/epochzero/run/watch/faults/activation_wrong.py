@@ -14,7 +14,8 @@ from epochzero.run.watch.faults._signals import (
 )
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import activation_place, bootstrapped_place
+from epochzero.run.watch.lines.contracts import bootstrapped_place
+from epochzero.run.watch.lines.layers import activation_place
 from epochzero.run.watch.model import TrainingFinding
 
 _SATURATING = ("Sigmoid", "sigmoid", "Tanh", "tanh", "Hardtanh", "hardtanh", "Softsign", "Softmax",

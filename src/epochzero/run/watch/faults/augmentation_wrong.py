@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from epochzero.run.watch.faults._signals import does_well, evaluations, is_augmented
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import drawn_place
+from epochzero.run.watch.lines.data import drawn_place
 from epochzero.run.watch.model import TrainingFinding
 
 _PAIRS = 200

@@ -14,7 +14,7 @@ from epochzero.run.watch.faults._signals import (
 )
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import batch_size_place
+from epochzero.run.watch.lines.training import batch_size_place
 from epochzero.run.watch.model import TrainingFinding
 
 _MANY = 512

@@ -12,7 +12,7 @@ from epochzero.run.watch.faults._signals import (
     feeding,
 )
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import initialization_place
+from epochzero.run.watch.lines.layers import initialization_place
 from epochzero.run.watch.model import TrainingFinding
 
 _FAR = 0.9

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well, feeding, is_classifier
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import width_place
+from epochzero.run.watch.lines.settings import width_place
 from epochzero.run.watch.model import TrainingFinding
 
 _NARROW = 3

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import apart_at_once, examples_in
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import duplication_place
+from epochzero.run.watch.lines.data import duplication_place
 from epochzero.run.watch.model import TrainingFinding
 
 _LEAST = 64
@@ -47,8 +48,11 @@ def _alike(history: TrainingHistory, rows: list[str]) -> Iterable[TrainingFindin
     # Some are drawn more often on purpose, and some data are of few kinds.
     if sampled or any(len(set(batch)) < 0.8 * len(batch) for batch in tested):
         return
-    distinct = len(set(rows))
-    if distinct > 0.6 * len(rows):
+    counts = Counter(rows).values()
+    distinct = len(counts)
+    # Repeats that are nearly all of a few examples are frequent kinds, as short sentences are; copies come equally often.
+    uneven = max(counts) > 6 * len(rows) / distinct and sum(n == 1 for n in counts) > distinct / 2
+    if distinct > 0.6 * len(rows) or uneven:
         return
     yield _finding(
         history,

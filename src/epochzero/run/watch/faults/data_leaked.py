@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from epochzero.run.watch.faults._signals import evaluations, examples_in
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import Evaluation, TrainingHistory
-from epochzero.run.watch.lines import split_place
+from epochzero.run.watch.lines.data import split_place
 from epochzero.run.watch.model import TrainingFinding
 
 _SHARE = 0.3

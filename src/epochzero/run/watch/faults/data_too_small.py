@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import overfits
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import size_place
+from epochzero.run.watch.lines.data import size_place
 from epochzero.run.watch.model import TrainingFinding
 
 _FEW = 100

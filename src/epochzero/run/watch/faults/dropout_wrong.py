@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from epochzero.run.watch.faults._signals import course, does_well, overfits
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import ModelLayer, TrainingHistory
-from epochzero.run.watch.lines import setting_place
+from epochzero.run.watch.lines.settings import setting_place
 from epochzero.run.watch.model import TrainingFinding
 
 _HIGH = 0.65

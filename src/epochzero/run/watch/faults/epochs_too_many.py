@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from epochzero.run.watch.faults._signals import overfits
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import epochs_place
+from epochzero.run.watch.lines.training import epochs_place
 from epochzero.run.watch.model import TrainingFinding
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import evaluations
 from epochzero.run.watch.history import Evaluation, TrainingHistory
-from epochzero.run.watch.lines import evaluation_place
+from epochzero.run.watch.lines.training import evaluation_place
 from epochzero.run.watch.model import TrainingFinding
 
 _MODES = ("Dropout", "BatchNorm", "InstanceNorm", "AlphaDropout", "FeatureAlphaDropout")

@@ -9,7 +9,7 @@ import numpy as np
 from epochzero.run.watch.faults._signals import ADAPTIVE, course, does_well, moved
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import clipping_place
+from epochzero.run.watch.lines.settings import clipping_place
 from epochzero.run.watch.model import TrainingFinding
 
 _LEFT = 0.02

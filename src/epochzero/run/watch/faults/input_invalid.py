@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from epochzero.run.watch.faults._signals import course, does_well, is_known_loss
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import input_place
+from epochzero.run.watch.lines.data import input_place
 from epochzero.run.watch.model import TrainingFinding
 
 _LOOKS = 3

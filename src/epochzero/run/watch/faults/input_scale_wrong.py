@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import NORMALIZATIONS, does_well, is_harmed
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import input_place
+from epochzero.run.watch.lines.data import input_place
 from epochzero.run.watch.model import TrainingFinding
 
 _LARGE = 10.0

@@ -17,7 +17,7 @@ from epochzero.run.watch.faults._signals import (
     judged,
 )
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import label_place
+from epochzero.run.watch.lines.data import label_place
 from epochzero.run.watch.model import TrainingFinding
 
 _FAR = 8.0

@@ -19,7 +19,7 @@ from epochzero.run.watch.faults._signals import (
 )
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import label_place
+from epochzero.run.watch.lines.data import label_place
 from epochzero.run.watch.model import TrainingFinding
 
 _PAIRS = 200

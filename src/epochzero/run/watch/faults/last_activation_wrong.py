@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import does_well, judged
 from epochzero.run.watch.history import Iteration, TrainingHistory
-from epochzero.run.watch.lines import output_place
+from epochzero.run.watch.lines.layers import output_place
 from epochzero.run.watch.model import TrainingFinding
 
 _BOUNDED = ("Sigmoid", "sigmoid", "Tanh", "tanh", "Softmax", "softmax", "ReLU", "relu",

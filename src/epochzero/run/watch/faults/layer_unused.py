@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from epochzero.run.watch.faults._signals import does_well
 from epochzero.run.watch.history import Parameter, TrainingHistory
-from epochzero.run.watch.lines import ignores_an_argument, omission_place
+from epochzero.run.watch.lines.layers import ignores_an_argument, omission_place
 from epochzero.run.watch.model import TrainingFinding
 
 

@@ -21,7 +21,7 @@ from epochzero.run.watch.faults._signals import (
 )
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import Record, TrainingHistory
-from epochzero.run.watch.lines import place_of, setting_place
+from epochzero.run.watch.lines.settings import place_of, setting_place
 from epochzero.run.watch.model import TrainingFinding
 
 _LARGE = 0.1

@@ -17,7 +17,8 @@ from epochzero.run.watch.faults._signals import (
     judged,
 )
 from epochzero.run.watch.history import Iteration, Record, TrainingHistory
-from epochzero.run.watch.lines import loss_place, own_loss_place, place_of
+from epochzero.run.watch.lines.loss import loss_place, own_loss_place
+from epochzero.run.watch.lines.settings import place_of
 from epochzero.run.watch.model import SourceLine, TrainingFinding
 
 
@@ -133,11 +134,4 @@ def _sums(history: TrainingHistory) -> bool:
 
 
 def _finding(text: str, confidence: float, place: SourceLine | None, fix: str) -> TrainingFinding:
-    return TrainingFinding(
-        "loss_wrong",
-        0,
-        text,
-        place=place,
-        confidence=confidence,
-        fix=fix,
-    )
+    return TrainingFinding("loss_wrong", 0, text, place=place, confidence=confidence, fix=fix)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import precision_place
+from epochzero.run.watch.lines.layers import precision_place
 from epochzero.run.watch.model import TrainingFinding
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from epochzero.run.watch.faults._signals import OF_CLASSES, accuracy_gap, classes
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import Record, TrainingHistory
-from epochzero.run.watch.lines import order_place
+from epochzero.run.watch.lines.data import order_place
 from epochzero.run.watch.model import TrainingFinding
 
 _LOOKS = 6

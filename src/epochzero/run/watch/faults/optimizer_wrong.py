@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, goes_wrong
 from epochzero.run.watch.history import Record, TrainingHistory
-from epochzero.run.watch.lines import minimized_terms, place_of, setting_place
+from epochzero.run.watch.lines.direction import minimized_terms
+from epochzero.run.watch.lines.settings import place_of, setting_place
 from epochzero.run.watch.model import TrainingFinding
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from epochzero.run.watch.faults._relations import has_changed
 from epochzero.run.watch.faults._signals import does_well
 from epochzero.run.watch.history import Parameter, TrainingHistory
-from epochzero.run.watch.lines import frozen_place
+from epochzero.run.watch.lines.layers import frozen_place
 from epochzero.run.watch.model import TrainingFinding
 
 

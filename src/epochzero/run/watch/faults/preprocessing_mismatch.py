@@ -13,7 +13,7 @@ from epochzero.run.watch.faults._signals import (
     is_augmented,
 )
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import preprocessing_place
+from epochzero.run.watch.lines.data import preprocessing_place
 from epochzero.run.watch.model import TrainingFinding
 
 _APART = 2.5

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import overfits, weight_decay
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import place_of, setting_place
+from epochzero.run.watch.lines.settings import place_of, setting_place
 from epochzero.run.watch.model import TrainingFinding
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from epochzero.run.watch.faults._signals import course, does_well, first_bad, looked
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import schedule_place
+from epochzero.run.watch.lines.settings import schedule_place
 from epochzero.run.watch.model import TrainingFinding
 
 _EARLY = 0.6

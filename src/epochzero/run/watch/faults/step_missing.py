@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import backward_place
+from epochzero.run.watch.lines.training import backward_place
 from epochzero.run.watch.model import TrainingFinding
 
 _LOOKS = 3

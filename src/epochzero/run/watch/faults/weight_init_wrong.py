@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well, fan_in, weights
 from epochzero.run.watch.history import Parameter, TrainingHistory
-from epochzero.run.watch.lines import initialization_place
+from epochzero.run.watch.lines.layers import initialization_place
 from epochzero.run.watch.model import TrainingFinding
 
 _LARGE = 4.0

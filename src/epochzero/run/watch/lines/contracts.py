@@ -11,14 +11,23 @@ import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import combinations, islice, takewhile
+from operator import is_not
 from typing import Any
 
 from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines.data import chosen_by, inputs_of, targets_of
 from epochzero.run.watch.lines.loss import maker, minimized, reached, returned_loss, sources
-from epochzero.run.watch.lines.program import Function, ParsedFile, Use, argument, last_name
-from epochzero.run.watch.lines.settings import origin
+from epochzero.run.watch.lines.program import (
+    Function,
+    ParsedFile,
+    Use,
+    argument,
+    last_name,
+    names_in,
+)
+from epochzero.run.watch.lines.settings import constant, origin
 from epochzero.run.watch.model import SourceLine
 
 Broken = Iterator[tuple[str, ast.AST]]
@@ -36,6 +45,7 @@ _OUTPUT = re.compile(
 _POSITIVE = re.compile(r"(^|_)(pos|positives?|preferred|chosen|better|winner|clicked)(_|$)", re.I)
 _NEGATIVE = re.compile(r"(^|_)(neg|negatives?|rejected|worse|loser|corrupted)(_|$)", re.I)
 _TEMPERATURE = re.compile(r"^(temperature|temp|tau|t)$", re.I)
+_COOLS = re.compile(r"/ *\(?(self\.)?(temperature|temp|tau|T)\b", re.I)
 _NORMALIZES = ("cross_entropy", "softmax", "log_softmax", "logsumexp", "exp")
 _FALLS = re.compile(r"loss|err(or)?s?$|perplexity|ppl|mae|mse|rmse|nll", re.I)
 _GROWS = re.compile(r"acc(uracy)?|f1|auc|score|reward|iou|dice|map$|psnr|bleu|r2", re.I)
@@ -52,8 +62,12 @@ _RIVALS = (
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _OPTIMIZERS = re.compile(r"^(Adam\w*|SGD|RMSprop|Adagrad|Adadelta|NAdam|RAdam|Lion)$")
 _SEEDED = re.compile(r"^(default_rng|RandomState|manual_seed|seed|Random)$")
+_CONFIGURATION = re.compile(r"^(self|args?|cfg|conf(ig)?|opts?|settings|hparams|params)$", re.I)
+_FITS = re.compile(
+    r"^(fit|build|learn|make|create)_\w*(codes?|vocab\w*|scaler|statistics|stats|encoder|mapping|bins|categories)$"
+)
 _NOT_TRAINED = re.compile(
-    r"eval|valid|(^|_)val(_|$)|test|sampl|generat|predict|plot|visual|infer|demo", re.I
+    r"eval|valid|(^|_)val(_|$)|test|generat|predict|plot|visual|infer|demo", re.I
 )
 _MOVES = re.compile(
     r"^(h|v|random_?)?(flip(ud|lr)?|rot90|rotate|crop(_resize)?|affine|perspective|elastic\w*|roll|warp\w*)$",
@@ -107,10 +121,12 @@ def repeated(program: ParsedFile) -> frozenset[ast.AST]:
     """Functions that run for each batch or example of the training, and the loops over its batches."""
     found: set[ast.AST] = set()
     waiting: list[ast.AST] = [
-        node for node in program.nodes if isinstance(node, Function) and node.name in _ITEMS
+        one for one in program.nodes if isinstance(one, Function) and one.name in _ITEMS
     ]
     for loss in _losses(program):
-        around = (n for n in program.around(loss) if isinstance(n, ast.For | ast.While | Function))
+        around = (
+            one for one in program.around(loss) if isinstance(one, ast.For | ast.While | Function)
+        )
         inner = next(around, None)
         is_looped = (
             not isinstance(inner, Function)
@@ -119,13 +135,11 @@ def repeated(program: ParsedFile) -> frozenset[ast.AST]:
         )
         waiting += [inner] if inner is not None and is_looped else []
     while waiting:
-        each_node = waiting.pop()
-        if each_node in found or (
-            isinstance(each_node, Function) and _NOT_TRAINED.search(each_node.name)
-        ):
+        one = waiting.pop()
+        if one in found or (isinstance(one, Function) and _NOT_TRAINED.search(one.name)):
             continue
-        found.add(each_node)
-        for call in ast.walk(each_node):
+        found.add(one)
+        for call in ast.walk(one):
             function = program.defined(call) if isinstance(call, ast.Call) else None
             if (
                 function is not None
@@ -137,19 +151,19 @@ def repeated(program: ParsedFile) -> frozenset[ast.AST]:
 
 
 def _is_in_loop(program: ParsedFile, node: ast.AST) -> bool:
-    return any(isinstance(each_node, ast.For | ast.While) for each_node in program.around(node))
+    return any(isinstance(one, ast.For | ast.While) for one in program.around(node))
 
 
 def _is_aside(program: ParsedFile, node: ast.AST) -> bool:
     """Whether a node runs without gradients, or in some iterations only: a measurement, not the training."""
-    for each_node in program.around(node):
-        if isinstance(each_node, Function):
+    for one in program.around(node):
+        if isinstance(one, Function):
             return False
-        if isinstance(each_node, ast.With) and re.search(
-            r"no_grad|inference_mode", ast.unparse(each_node.items[0])
+        if isinstance(one, ast.With) and re.search(
+            r"no_grad|inference_mode", ast.unparse(one.items[0])
         ):
             return True
-        if isinstance(each_node, ast.If) and "%" in ast.unparse(each_node.test):
+        if isinstance(one, ast.If) and "%" in ast.unparse(one.test):
             return True
     return False
 
@@ -177,67 +191,76 @@ def _drawn_alike(program: ParsedFile) -> Broken:
         enclosing = next(
             (o for o in program.around(call) if o in within or isinstance(o, Function)), None
         )
-        seed = origin(program, call.args[0])
-        alike = isinstance(seed, ast.Constant) and type(seed.value) is int
+        alike = _is_constant_seed(program, call.args[0])
         if enclosing in within and alike and not _is_aside(program, call):
-            yield (
-                f"{ast.unparse(call)[:60]} runs again for each batch or example: all random draws after it are alike.",
-                call,
-            )
+            text = f"{ast.unparse(call)[:60]} runs again for each batch or example: all random draws after it are alike."
+            yield text, call
+
+
+def _is_constant_seed(program: ParsedFile, given: ast.expr) -> bool:
+    """Whether a seed is a number, or a setting named so that nothing changes after it was made."""
+    if type(constant(program, given)) is int:
+        return True
+    if not isinstance(given, ast.Attribute) or not given.attr.endswith("seed"):
+        return False
+    owner = ast.unparse(given).partition(".")[0]
+    stores = [
+        one
+        for one in program.nodes
+        if isinstance(one, ast.Attribute | ast.Name) and last_name(one) == given.attr
+        and isinstance(one.ctx, ast.Store)
+    ]  # fmt: skip
+    return bool(_CONFIGURATION.match(owner)) and not any(
+        (function := program.function(one)) is not None and function.name != "__init__"
+        for one in stores
+    )
 
 
 def _moved_alone(program: ParsedFile) -> Broken:
     """An image that is moved while what is located in it stays where it was."""
-    for function in (node for node in program.nodes if isinstance(node, Function)):
-        names = {last_name(node) for node in ast.walk(function) if isinstance(node, ast.Name)}
+    for function in (one for one in program.nodes if isinstance(one, Function)):
+        names = names_in(function)
         located = {name for name in names if _LOCATED.search(name)}
         moves = [
-            node for node in ast.walk(function) if isinstance(node, ast.Assign) and _is_moved(node)
+            one for one in ast.walk(function) if isinstance(one, ast.Assign) and _is_moved(one)
         ]
-        if not located or not moves or any(_LOCATED.search(ast.unparse(move)) for move in moves):
+        if not located or not moves or any(_LOCATED.search(ast.unparse(one)) for one in moves):
             continue
         returned = [
-            node
-            for node in ast.walk(function)
-            if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple)
+            one
+            for one in ast.walk(function)
+            if isinstance(one, ast.Return) and isinstance(one.value, ast.Tuple)
         ]
-        for each_node in moves:
-            name = last_name(each_node.targets[0])
+        for one in moves:
+            name = last_name(one.targets[0])
             for end in returned:
-                given = {last_name(n) for n in ast.walk(end) if isinstance(n, ast.Name)}
+                given = names_in(end)
                 if name in given and given & located:
-                    yield (
-                        f"{name} is moved and {', '.join(sorted(given & located))} is not.",
-                        each_node,
-                    )
+                    yield f"{name} is moved and {', '.join(sorted(given & located))} is not.", one
                     return
 
 
 def _is_moved(node: ast.Assign) -> bool:
     """Whether a statement moves the content of what it names."""
     call = node.value
-    return isinstance(call, ast.Call) and bool(_MOVES.match(last_name(call.func))) and last_name(node.targets[0]) in {
-        last_name(each_node) for each_node in ast.walk(call) if isinstance(each_node, ast.Name)
-    }  # fmt: skip
+    moved = isinstance(call, ast.Call) and bool(_MOVES.match(last_name(call.func)))
+    return moved and last_name(node.targets[0]) in names_in(call)
 
 
 def _fitted_twice(program: ParsedFile) -> Broken:
-    """A scaler, an encoder or a vocabulary that is fitted to the evaluation data as well."""
+    """A scaler, an encoder or a vocabulary that is fitted to the evaluation data as well, by a method or a function."""
     first: dict[str, ast.Call] = {}
     for call in program.all_calls:
-        if (
-            last_name(call.func) not in ("fit_transform", "fit")
-            or not isinstance(call.func, ast.Attribute)
-            or not call.args
-        ):
+        by_function = isinstance(call.func, ast.Name) and bool(_FITS.match(call.func.id))
+        fitted = call.func if by_function else getattr(call.func, "value", None)
+        is_fit = by_function or last_name(call.func) in ("fit_transform", "fit")
+        if not call.args or not is_fit or fitted is None:
             continue
-        owner, given = ast.unparse(call.func.value), ast.unparse(call.args[0])
+        owner, given = ast.unparse(fitted), ast.unparse(call.args[0])
         if _HELD_OUT.search(given.split("[")[0].split(".")[-1]) and owner in first:
-            yield (
-                f"{owner} is fitted to {given[:40]} after it was fitted to the training data.",
-                call,
-            )
-        elif last_name(call.func) == "fit_transform":
+            text = f"{owner} is fitted to {given[:40]} after it was fitted to the training data."
+            yield text, call
+        elif by_function or last_name(call.func) == "fit_transform":
             first[owner] = call
 
 
@@ -252,7 +275,7 @@ def _dimensions_swapped(program: ParsedFile) -> Broken:
         ):
             of = node.value.func if isinstance(node.value, ast.Call) else node.value
             if isinstance(of, ast.Attribute) and isinstance(of.value, ast.Name):
-                names = [last_name(element) for element in node.targets[0].elts]
+                names = [last_name(one) for one in node.targets[0].elts]
                 sizes[program.function(node), of.value.id] = names
     for call in program.all_calls:
         if last_name(call.func) not in ("view", "reshape") or not isinstance(
@@ -260,7 +283,7 @@ def _dimensions_swapped(program: ParsedFile) -> Broken:
         ):
             continue
         known = sizes.get((program.function(call), last_name(call.func.value)))
-        given = [last_name(each_node) for each_node in call.args]
+        given = [last_name(one) for one in call.args]
         if (
             known
             and isinstance(call.func.value, ast.Name)
@@ -276,13 +299,9 @@ def _trained_on_held_out(program: ParsedFile) -> Broken:
     """Losses of which each is minimized on validation or test data."""
     found: list[tuple[str, ast.AST] | None] = []
     for loss in _losses(program):
-        loop = next((node for node in program.around(loss) if isinstance(node, ast.For)), None)
-        named = (
-            (n for n in ast.walk(loop.iter) if isinstance(n, ast.Name | ast.Attribute))
-            if loop
-            else ()
-        )
-        if loop is not None and any(_HELD_OUT_DATA.search(last_name(node)) for node in named):
+        loop = next((one for one in program.around(loss) if isinstance(one, ast.For)), None)
+        named = names_in(loop.iter, attributes=True) if loop else ()
+        if loop is not None and any(map(_HELD_OUT_DATA.search, named)):
             found.append((f"The training iterates over {ast.unparse(loop.iter)[:60]}.", loop))
             continue
         calls = [use.node for use in reached(program, loss) if isinstance(use.node, ast.Call)]
@@ -298,7 +317,7 @@ def _trained_on_held_out(program: ParsedFile) -> Broken:
         ]
         found.append(next(iter(of_mask), None))
     if found and all(found):
-        yield from (pair for pair in found if pair is not None)
+        yield from (one for one in found if one is not None)
 
 
 def _masks_apart(program: ParsedFile) -> Broken:
@@ -328,14 +347,10 @@ def _mask_of(node: ast.expr) -> str:
 
 def _summed_forward(program: ParsedFile) -> Broken:
     """Discounted returns that are summed up from the first step on: an action is credited with what came before it."""
-    for loop in (each_node for each_node in program.nodes if isinstance(each_node, ast.For)):
+    for loop in (one for one in program.nodes if isinstance(one, ast.For)):
         if re.search(r"revers|\[::-1\]|, -1\)|flip", ast.unparse(loop.iter)):
             continue
-        items = {
-            last_name(each_node)
-            for each_node in ast.walk(loop.target)
-            if isinstance(each_node, ast.Name)
-        }
+        items = names_in(loop.target)
         for node in loop.body:
             if (
                 not isinstance(node, ast.Assign)
@@ -356,10 +371,8 @@ def _summed_forward(program: ParsedFile) -> Broken:
                     and (items & {last_name(n) for n in ast.walk(other)})
                     and not any("[" in part and "+ 1" in part for part in [ast.unparse(other)])
                 ):
-                    yield (
-                        f"{own} is discounted forward in time: each step is credited with the rewards before it.",
-                        loop,
-                    )
+                    text = f"{own} is discounted forward in time: each step is credited with the rewards before it."
+                    yield text, loop
 
 
 def _constant_terms(program: ParsedFile) -> Broken:
@@ -369,11 +382,9 @@ def _constant_terms(program: ParsedFile) -> Broken:
             names = [
                 n for n in ast.walk(term) if isinstance(n, ast.Name) and not _is_plain(program, n)
             ]
-            if names and all(_is_cut(program, name, term) for name in names):
-                yield (
-                    f"{ast.unparse(term)[:60]} is cut off from the model: this term of the loss has no gradient.",
-                    term,
-                )
+            if names and all(_is_cut(program, one, term) for one in names):
+                text = f"{ast.unparse(term)[:60]} is cut off from the model: this term of the loss has no gradient."
+                yield text, term
 
 
 def _added(program: ParsedFile, loss: ast.expr) -> Iterator[ast.expr]:
@@ -384,8 +395,8 @@ def _added(program: ParsedFile, loss: ast.expr) -> Iterator[ast.expr]:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
             waiting += [(node.left, True), (node.right, True)]
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
-            tensors = [each_node for each_node in (node.left, node.right) if any(
-                isinstance(n, ast.Name) and not _is_plain(program, n) for n in ast.walk(each_node)
+            tensors = [one for one in (node.left, node.right) if any(
+                isinstance(n, ast.Name) and not _is_plain(program, n) for n in ast.walk(one)
             )]  # fmt: skip
             if len(tensors) == 1:
                 waiting.append((tensors[0], is_term))
@@ -412,10 +423,10 @@ def _is_plain(program: ParsedFile, name: ast.Name) -> bool:
 
 
 def _is_cut(program: ParsedFile, name: ast.Name, term: ast.expr) -> bool:
-    for node in program.around(name):
-        if isinstance(node, ast.Attribute) and node.attr in (*_CUTS, "data"):
+    for one in program.around(name):
+        if isinstance(one, ast.Attribute) and one.attr in (*_CUTS, "data"):
             return True
-        if node is term:
+        if one is term:
             break
     return False
 
@@ -434,10 +445,8 @@ def _gradients_as_numbers(program: ParsedFile) -> Broken:
                 "param|weight", ast.unparse(call.args[1] if len(call.args) > 1 else call)
             )
             if not of_weights and (graph is None or getattr(graph, "value", True) is False):
-                yield (
-                    "The derivative is computed without create_graph=True: this term of the loss has no gradient.",
-                    call,
-                )
+                text = "The derivative is computed without create_graph=True: this term of the loss has no gradient."
+                yield text, call
 
 
 def _clipped_upward(program: ParsedFile) -> Broken:
@@ -447,20 +456,18 @@ def _clipped_upward(program: ParsedFile) -> Broken:
         if name not in ("min", "max", "minimum", "maximum") or len(parts) != 2:
             continue
         uses = [
-            program.behind(Use(part)) if isinstance(part, ast.Name) else Use(part) for part in parts
+            program.behind(Use(one)) if isinstance(one, ast.Name) else Use(one) for one in parts
         ]
-        made = [ast.unparse(use.node) if use is not None else "" for use in uses]
-        clipped = [bool(re.search(r"clamp|clip", text)) for text in made]
+        made = [ast.unparse(one.node) if one is not None else "" for one in uses]
+        clipped = [bool(re.search(r"clamp|clip", one)) for one in made]
         if sum(clipped) != 1 or not all(
-            re.search(r"adv|gae|gain|loss", text) and "ratio" in text for text in made
+            re.search(r"adv|gae|gain|loss", one) and "ratio" in one for one in made
         ):
             continue
         negative = all(map(_begins_with_minus, made))
         if name.startswith("max") != negative:
-            yield (
-                f"{name} of the clipped and the unclipped objective takes the {'worse loss' if negative else 'larger gain'}: the clipping has no effect.",
-                call,
-            )
+            text = f"{name} of the clipped and the unclipped objective takes the {'worse loss' if negative else 'larger gain'}: the clipping has no effect."
+            yield text, call
 
 
 def _begins_with_minus(text: str) -> bool:
@@ -470,28 +477,19 @@ def _begins_with_minus(text: str) -> bool:
 def _cooled_alone(program: ParsedFile) -> Broken:
     """A temperature that only one of two distributions is divided by."""
     for call in program.all_calls:
-        if (
-            not re.search(
-                r"kl_?div", last_name(call.func) + last_name(maker(program, call) or call), re.I
-            )
-            or len(call.args) < 2
-        ):
+        named = last_name(call.func) + last_name(maker(program, call) or call)
+        if not re.search(r"kl_?div", named, re.I) or len(call.args) < 2:
             continue
         cooled = []
         for part in call.args[:2]:
-            uses = [u.node for u in list(reached(program, part))[:6]]
-            softmax = [
-                u
-                for u in uses
-                if isinstance(u, ast.Call) and last_name(u.func) in ("softmax", "log_softmax")
-            ]
-            given = softmax[0].args[:1] or [softmax[0].func] if softmax else []
-            cooled += [
-                bool(
-                    re.search(r"/ *\(?(self\.)?(temperature|temp|tau|T)\b", ast.unparse(node), re.I)
-                )
-                for node in given
-            ]
+            calls = (
+                u.node for u in islice(reached(program, part), 6) if isinstance(u.node, ast.Call)
+            )
+            softmax = next(
+                (u for u in calls if last_name(u.func) in ("softmax", "log_softmax")), None
+            )
+            given = (softmax.args[:1] or [softmax.func]) if softmax is not None else []
+            cooled += [bool(_COOLS.search(ast.unparse(one))) for one in given]
         if len(cooled) == 2 and cooled[0] != cooled[1]:
             yield "Only one of the two distributions is divided by the temperature.", call
 
@@ -506,8 +504,8 @@ def _fakes_alike(program: ParsedFile) -> Broken:
             continue
         label = _constant_label(program, call.args[1])
         made = ast.unparse(call.args[0])
-        for node in ast.walk(call.args[0]):
-            before = program.behind(Use(node)) if isinstance(node, ast.Name) else None
+        for one in ast.walk(call.args[0]):
+            before = program.behind(Use(one)) if isinstance(one, ast.Name) else None
             made += f" {ast.unparse(before.node)}" if before is not None else ""
         if label is None or not re.search(r"fake|generated|synth|\b(G|netG|gen)\(", made):
             continue
@@ -518,10 +516,8 @@ def _fakes_alike(program: ParsedFile) -> Broken:
             and all(other == label for other, _ in labels[True])
             and call.lineno > labels[True][0][1].lineno
         ):
-            yield (
-                f"The generator is trained toward {label:g}, the label of generated examples for the discriminator.",
-                call,
-            )
+            text = f"The generator is trained toward {label:g}, the label of generated examples for the discriminator."
+            yield text, call
             return
 
 
@@ -537,12 +533,8 @@ def _constant_label(program: ParsedFile, value: ast.expr) -> float | None:
             and isinstance(use.node, ast.Call)
             and len(use.node.args) > 1
         ):
-            number = origin(program, use.node.args[1])
-            return (
-                float(number.value)
-                if isinstance(number, ast.Constant) and isinstance(number.value, int | float)
-                else None
-            )
+            number = constant(program, use.node.args[1])
+            return float(number) if isinstance(number, int | float) else None
     return None
 
 
@@ -565,13 +557,11 @@ def _never_read(program: ParsedFile) -> Broken:
             called = last_name(value.func) if isinstance(value, ast.Call) else ""
             owner = program.owner(function)
             is_method = called.startswith("_") or (owner and program.method(owner, called))
-            of_layer = called and not is_method and ast.unparse(value).startswith("self.")  # type: ignore[arg-type]
-            name = (
-                node.targets[0].id
-                if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-                else ""
-            )
-            if of_layer and name and not name.startswith("_") and name not in read:
+            if not isinstance(node, ast.Assign) or not called or is_method:
+                continue
+            name = node.targets[0].id if isinstance(node.targets[0], ast.Name) else "_"
+            of_layer = ast.unparse(node.value).startswith("self.")
+            if of_layer and not name.startswith("_") and name not in read:
                 yield f"{name} is computed and never used.", node
 
 
@@ -588,73 +578,54 @@ def uncleared(history: TrainingHistory) -> Iterator[tuple[str, SourceLine]]:
 
 
 def _never_cleared(program: ParsedFile) -> Broken:
-    passes = [
-        call
+    methods = [
+        (call.func.attr, ast.unparse(call.func.value), call)
         for call in program.all_calls
-        if last_name(call.func) == "backward" and isinstance(call.func, ast.Attribute)
+        if isinstance(call.func, ast.Attribute)
     ]
-    steps = {
-        ast.unparse(c.func.value)
-        for c in program.all_calls
-        if isinstance(c.func, ast.Attribute) and c.func.attr == "step"
-    }
+    # An engine that makes the backward pass and the step clears gradients itself.
+    engines = {owner for name, owner, _ in methods if name == "step"}
     used = re.search(r"\.grad\b|\.step\(|\.apply\(", "\n".join(program.lines))
-    for call in passes if used else ():
-        # An engine that makes the backward pass and the step clears gradients itself.
-        engine = isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in steps
-        if not engine and any(node in repeated(program) for node in program.around(call)):
-            yield (
-                "Gradients are never cleared: each backward pass adds to those of all earlier ones.",
-                call,
+    for name, owner, call in methods if used else ():
+        trains = any(one in repeated(program) for one in program.around(call))
+        if name == "backward" and owner not in engines and trains:
+            text = (
+                "Gradients are never cleared: each backward pass adds to those of all earlier ones."
             )
+            yield text, call
             return
 
 
 def _made_again(program: ParsedFile) -> Broken:
     """An optimizer that is created again in each round of its training, without the state of the one before."""
     trained = {
-        next((node for node in program.around(loss) if isinstance(node, ast.For | ast.While)), None)
+        next((one for one in program.around(loss) if isinstance(one, ast.For | ast.While)), None)
         for loss in _losses(program)
     }
     for call in program.all_calls:
         without_state = last_name(call.func) == "SGD" and argument(call, "momentum", 2) is None
         if not _OPTIMIZERS.match(last_name(call.func)) or not call.args or without_state:
             continue
-        for loop in [
-            node for node in program.around(call) if isinstance(node, ast.For | ast.While)
-        ][:1]:
+        loops = (one for one in program.around(call) if isinstance(one, ast.For | ast.While))
+        for loop in islice(loops, 1):
             inside = list(ast.walk(loop))
             made = {last_name(t) for n in inside if isinstance(n, ast.Assign) for t in n.targets}
-            given = {
-                last_name(n)
-                for n in ast.walk(call.args[0])
-                if isinstance(n, ast.Name | ast.Attribute)
-            }
-            guarded = any(
-                isinstance(node, ast.If | ast.Try) for node in _between(program, call, loop)
-            )
+            given = names_in(call.args[0], attributes=True)
+            between = takewhile(partial(is_not, loop), program.around(call))
+            guarded = any(isinstance(one, ast.If | ast.Try) for one in between)
             by_epoch = isinstance(loop, ast.For) and "epoch" in last_name(loop.target)
-            trains = loop in trained or (by_epoch and any(node in trained for node in inside))
+            trains = loop in trained or (by_epoch and any(one in trained for one in inside))
             if trains and not guarded and not made & given and not _iterates(loop, call):
-                yield (
-                    f"{last_name(call.func)} is created again in each round of the loop: its averages start over.",
-                    call,
-                )
-
-
-def _between(program: ParsedFile, node: ast.AST, end: ast.AST) -> Iterator[ast.AST]:
-    for each_node in program.around(node):
-        if each_node is end:
-            return
-        yield each_node
+                text = f"{last_name(call.func)} is created again in each round of the loop: its averages start over."
+                yield text, call
 
 
 def _iterates(loop: ast.For | ast.While, call: ast.Call) -> bool:
     """Whether what the loop goes through is given to the call, as a rate that is searched, or a model."""
     if isinstance(loop, ast.While):
         return False
-    names = {last_name(node) for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
-    return bool(names & {last_name(node) for node in ast.walk(call) if isinstance(node, ast.Name)})
+    names = names_in(loop.target)
+    return bool(names & names_in(call))
 
 
 # -- Names, orders and signs ---------------------------------------------------------------------
@@ -662,44 +633,35 @@ def _iterates(loop: ast.For | ast.While, call: ast.Call) -> bool:
 
 def _exchanged(program: ParsedFile, call: ast.Call) -> Broken:
     """Arguments that have each other's place, by their names."""
-    names = [last_name(node) for node in call.args]
-    if len(call.args) < 2 or any(isinstance(node, ast.Starred) for node in call.args):
+    names = [last_name(one) for one in call.args]
+    if len(call.args) < 2 or any(isinstance(one, ast.Starred) for one in call.args):
         return
     made = maker(program, call)
     called = f"{last_name(call.func)} {last_name(made) if made is not None else ''}"
     first, second = names[:2]
     is_pair = re.search(r"margin_?ranking", called, re.I) is not None
     if _ASYMMETRIC.search(called) and program.defined(call) is None:
-        swapped = (
-            _TARGET.search(first) and _OUTPUT.search(second)
-            and not _OUTPUT.search(first) and not _TARGET.search(second)
-        )  # fmt: skip
-        if swapped:
+        of_names = [[bool(kind.search(one)) for kind in (_TARGET, _OUTPUT)] for one in names[:2]]
+        if of_names == [[True, False], [False, True]]:
             text = (
                 f"{last_name(call.func)} is given {first} as its input and {second} as its target."
             )
             yield text, call
     elif is_pair and _NEGATIVE.search(first) and _POSITIVE.search(second) and len(call.args) > 2:
         if "-" not in ast.unparse(call.args[2]) and not _is_negative(program, call.args[2]):
-            text = f"With a target of 1 the loss ranks {first} above {second}."
-            yield text, call
-    elif re.search(r"triplet", called, re.I) and len(names) > 2:
-        is_swapped = _NEGATIVE.search(names[1]) and _POSITIVE.search(names[2])
-        if is_swapped:
-            text = (
-                f"{names[1]} is given as the positive example and {names[2]} as the negative one."
-            )
-            yield text, call
+            yield f"With a target of 1 the loss ranks {first} above {second}.", call
+    elif re.search(r"triplet", called, re.I) and _POSITIVE.search("".join(names[2:3])):
+        text = f"{second} is given as the positive example and {names[2]} as the negative one."
+        yield from [(text, call)] if _NEGATIVE.search(second) else ()
     function = program.defined(call)
-    if function is None or not all(isinstance(node, ast.Name) for node in call.args):
+    if function is None or not all(isinstance(one, ast.Name) for one in call.args):
         return
-    parameters = [node.arg for node in function.args.args if node.arg not in ("self", "cls")]
+    parameters = [one.arg for one in function.args.args if one.arg not in ("self", "cls")]
     for (n, a), (m, b) in _pairs(names):
         if len(parameters) > m and a != b and (parameters[n], parameters[m]) == (b, a):
-            others = [[last_name(x) for x in node.args] for node in program.calls_of(function)]
-            if not any(len(other) > m and (other[n], other[m]) == (b, a) for other in others):
-                text = f"{function.name} takes ({b}, {a}) and is given ({a}, {b})."
-                yield text, call
+            others = [[last_name(x) for x in one.args] for one in program.calls_of(function)]
+            if not any(len(one) > m and (one[n], one[m]) == (b, a) for one in others):
+                yield f"{function.name} takes ({b}, {a}) and is given ({a}, {b}).", call
                 return
 
 
@@ -708,9 +670,7 @@ def _is_negative(program: ParsedFile, value: ast.expr) -> bool:
 
 
 def _pairs(names: list[str]) -> Iterator[tuple[tuple[int, str], tuple[int, str]]]:
-    for n, text in enumerate(names):
-        for m in range(n + 1, len(names)):
-            yield (n, text), (m, names[m])
+    yield from combinations(enumerate(names), 2)
 
 
 def _unpacked(program: ParsedFile, node: ast.Assign) -> Broken:
@@ -727,18 +687,11 @@ def _unpacked(program: ParsedFile, node: ast.Assign) -> Broken:
     returns = [n for n in inside if isinstance(n, ast.Return) and program.function(n) is function]
     if len(returns) != 1 or not isinstance(returns[0].value, ast.Tuple):
         return
-    given = [last_name(element) for element in target.elts]
-    returned = [last_name(element) for element in returns[0].value.elts]
-    for (n, a), (m, b) in _pairs(given):
-        if (
-            len(returned) == len(given)
-            and a
-            and b
-            and a != b
-            and (returned[n], returned[m]) == (b, a)
-        ):
-            text = f"The results ({b}, {a}) are stored as ({a}, {b})."
-            yield text, node
+    given = [last_name(one) for one in target.elts]
+    returned = [last_name(one) for one in returns[0].value.elts]
+    for (n, a), (m, b) in _pairs(given) if len(returned) == len(given) else ():
+        if a and b and a != b and (returned[n], returned[m]) == (b, a):
+            yield f"The results ({b}, {a}) are stored as ({a}, {b}).", node
             return
 
 
@@ -755,15 +708,12 @@ def _plateau(program: ParsedFile, call: ast.Call) -> Broken:
     if made is None or last_name(made.func) != "ReduceLROnPlateau":
         return
     given = argument(made, "mode", 1)
-    mode = origin(program, given) if given is not None else ast.Constant("min")
+    mode = constant(program, given) if given is not None else "min"
     metric, name = call.args[0], last_name(call.args[0])
-    if isinstance(metric, ast.UnaryOp) or not isinstance(mode, ast.Constant):
-        return
     falls, grows = bool(_FALLS.search(name)), bool(_GROWS.search(name))
-    if (mode.value == "max" and falls and not grows) or (
-        mode.value == "min" and grows and not falls
-    ):
-        text = f"ReduceLROnPlateau has the mode {mode.value}, and watches {name}: the rate falls while training goes well."
+    wrong = {"max": falls and not grows, "min": grows and not falls}.get(mode, False)
+    if wrong and not isinstance(metric, ast.UnaryOp):
+        text = f"ReduceLROnPlateau has the mode {mode}, and watches {name}: the rate falls while training goes well."
         yield text, made
 
 
@@ -775,17 +725,11 @@ def _masked(program: ParsedFile, node: ast.BinOp) -> Broken:
     if not isinstance(counted, ast.Name | ast.Attribute) or summed is None:
         return
     name = ast.unparse(counted)
-    opposites = {
-        f"1 - {name}",
-        f"1.0 - {name}",
-        f"~{name}",
-        f"{name}.logical_not()",
-        f"torch.logical_not({name})",
-    }
-    factors = {ast.unparse(_bare(factor)) for factor in _factors(summed)}
+    shapes = ("1 - {}", "1.0 - {}", "~{}", "{}.logical_not()", "torch.logical_not({})")
+    opposites = {one.format(name) for one in shapes}
+    factors = {ast.unparse(_bare(one)) for one in _factors(summed)}
     if factors & opposites and name not in factors:
-        text = f"The sum is over what {name} excludes, and is divided by what it includes."
-        yield text, node
+        yield f"The sum is over what {name} excludes, and is divided by what it includes.", node
 
 
 def _summed(node: ast.expr) -> ast.expr | None:
@@ -825,28 +769,22 @@ def _cooled(program: ParsedFile, node: ast.BinOp) -> Broken:
     if not isinstance(node.op, ast.Mult) or isinstance(around, ast.BinOp):
         return
     for factor in (node.left, node.right):
-        value = origin(program, factor) if _TEMPERATURE.match(last_name(factor)) else None
-        if (
-            not isinstance(value, ast.Constant)
-            or not isinstance(value.value, float)
-            or not 0 < value.value < 1
-        ):
+        value = constant(program, factor) if _TEMPERATURE.match(last_name(factor)) else None
+        if not isinstance(value, float) or not 0 < value < 1:
             continue
-        for each_node in program.around(node):
-            is_argument = (
-                isinstance(each_node, ast.Call) and last_name(each_node.func) in _NORMALIZES
-            )
-            stored = last_name(each_node.targets[0]) if isinstance(each_node, ast.Assign) else ""
+        for one in program.around(node):
+            is_argument = isinstance(one, ast.Call) and last_name(one.func) in _NORMALIZES
+            stored = last_name(one.targets[0]) if isinstance(one, ast.Assign) else ""
             is_stored = bool(stored) and any(
                 last_name(call.func) in _NORMALIZES
                 and stored in [last_name(argument) for argument in call.args[:1]]
                 for call in program.all_calls
             )
             if is_argument or is_stored:
-                text = f"Scores are multiplied by {last_name(factor)} ({value.value:g}): a temperature divides them."
+                text = f"Scores are multiplied by {last_name(factor)} ({value:g}): a temperature divides them."
                 yield text, node
                 return
-            if isinstance(each_node, ast.stmt):
+            if isinstance(one, ast.stmt):
                 return
 
 
@@ -869,7 +807,7 @@ def _of_rival(program: ParsedFile, node: ast.Assign) -> Broken:
 
 
 def _words(text: str) -> set[str]:
-    return {value.lower() for value in _WORDS.findall(text)}
+    return {one.lower() for one in _WORDS.findall(text)}
 
 
 def _drawn_apart(program: ParsedFile, node: ast.Assign) -> Broken:
@@ -881,8 +819,8 @@ def _drawn_apart(program: ParsedFile, node: ast.Assign) -> Broken:
     parts = [
         v for t, v in own if isinstance(v, ast.Subscript) and last_name(t) == last_name(v.value)
     ]
-    drawn = [any(map(_is_draw, ast.walk(part.slice))) for part in parts]
-    indices = {ast.unparse(part.slice) for part in parts}
+    drawn = [any(map(_is_draw, ast.walk(one.slice))) for one in parts]
+    indices = {ast.unparse(one.slice) for one in parts}
     if len(parts) > 1 and (sum(drawn) > 1 or (any(drawn) and len(indices) > 1)):
         text = f"{ast.unparse(target)} are put in different orders: labels no longer belong to their inputs."
         yield text, node
@@ -912,7 +850,7 @@ def reordered(history: TrainingHistory) -> tuple[str, SourceLine] | None:
             if use.node in known or not _reorders(program, use.node):
                 continue
             # What else is put in this order may be the labels, along a way that was not followed.
-            if all(node in inside for node in _uses_of(program, use.node)):
+            if all(one in inside for one in _uses_of(program, use.node)):
                 text = f"Only the {what} are put in the order of {ast.unparse(use.node)[:60]}: labels do not belong to their inputs."
                 return text, program.place(applied or use.node)
     return None
@@ -925,15 +863,13 @@ def _uses_of(program: ParsedFile, value: ast.AST) -> Iterator[ast.Name]:
     while waiting:
         node = waiting.pop()
         around = program.around(node)
-        statement = next(
-            (each_node for each_node in around if isinstance(each_node, ast.Assign | ast.For)), None
-        )
+        statement = next((one for one in around if isinstance(one, ast.Assign | ast.For)), None)
         stored = (
             statement.targets
             if isinstance(statement, ast.Assign)
             else [getattr(statement, "target", node)]
         )
-        new = {n.id for v in stored for n in ast.walk(v) if isinstance(n, ast.Name)} - names
+        new = {n.id for one in stored for n in ast.walk(one) if isinstance(n, ast.Name)} - names
         names |= new
         for one in program.nodes:
             is_read = isinstance(one, ast.Name) and one.id in new and isinstance(one.ctx, ast.Load)
@@ -958,7 +894,7 @@ def _part_of(program: ParsedFile, name: ast.AST) -> ast.AST | None:
             getattr(outer, "func", None),
             *getattr(outer, "elts", ()),
         )
-        if not any(value is whole for value in inner):
+        if not any(one is whole for one in inner):
             return None
         whole = outer
     return None
@@ -970,7 +906,7 @@ def _reorders(program: ParsedFile, node: ast.AST) -> bool:
         return False
     if last_name(node.func) not in ("roll", "flip"):
         return True
-    given = [ast.unparse(n) for n in (*node.args, *(keyword.value for keyword in node.keywords))]
+    given = [ast.unparse(one) for one in (*node.args, *(one.value for one in node.keywords))]
     return given[-1:] in (["0"], ["(0,)"], ["[0]"])
 
 
@@ -982,22 +918,18 @@ def _unended(program: ParsedFile) -> Broken:
         if target is None:
             continue
         products = [list(_factors(side)) for side in (target.left, target.right)]
-        product = next(i for i in products if any(_DISCOUNT.match(last_name(f)) for f in i))
-        ended = [node for node in product if _DONE.match(last_name(_bare(node)))]
+        product = next(one for one in products if any(_DISCOUNT.match(last_name(f)) for f in one))
+        ended = [one for one in product if _DONE.match(last_name(_bare(one)))]
         if ended:
-            yield (
-                f"The value of the next state counts only where {ast.unparse(ended[0])} is true.",
-                target,
-            )
+            text = f"The value of the next state counts only where {ast.unparse(ended[0])} is true."
+            yield text, target
             continue
         # Whatever it is called, a further factor may be 0 where the episode is over.
-        masked = sum(not isinstance(node, ast.Constant) for node in product) > 2
+        masked = sum(not isinstance(one, ast.Constant) for one in product) > 2
         used = (last_name(n) for use in reached(program, target) for n in ast.walk(use.node))
         if not masked and not any(_END.search(name) for name in used):
-            yield (
-                f"The target adds the discounted value of the next state also where {known[0]} is true.",
-                target,
-            )
+            text = f"The target adds the discounted value of the next state also where {known[0]} is true."
+            yield text, target
 
 
 def bootstrapped(program: ParsedFile, loss: ast.expr) -> ast.BinOp | None:
@@ -1005,8 +937,8 @@ def bootstrapped(program: ParsedFile, loss: ast.expr) -> ast.BinOp | None:
     for use in reached(program, loss):
         for node in ast.walk(use.node):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-                factors = [factor for side in (node.left, node.right) for factor in _factors(side)]
-                if any(_DISCOUNT.match(last_name(factor)) for factor in factors):
+                factors = [one for side in (node.left, node.right) for one in _factors(side)]
+                if any(_DISCOUNT.match(last_name(one)) for one in factors):
                     return node
     return None
 
@@ -1021,14 +953,14 @@ def bootstrapped_place(history: TrainingHistory) -> SourceLine | None:
 
 
 def _of_calls(broken: Callable[[ParsedFile, ast.Call], Broken]) -> Callable[[ParsedFile], Broken]:
-    return lambda program: (pair for call in program.all_calls for pair in broken(program, call))
+    return lambda program: (one for call in program.all_calls for one in broken(program, call))
 
 
 def _of_nodes(
     kind: type[ast.AST], broken: Callable[[ParsedFile, Any], Broken]
 ) -> Callable[[ParsedFile], Broken]:
     return lambda program: (
-        pair for node in program.nodes if isinstance(node, kind) for pair in broken(program, node)
+        one for node in program.nodes if isinstance(node, kind) for one in broken(program, node)
     )
 
 

@@ -7,13 +7,7 @@ import re
 from collections.abc import Callable
 
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines.loss import (
-    backward_loss,
-    is_model,
-    loss_place,
-    model_call,
-    reached,
-)
+from epochzero.run.watch.lines.loss import backward_loss, is_model, loss_place, model_call, reached
 from epochzero.run.watch.lines.program import (
     EACH,
     Function,
@@ -23,12 +17,7 @@ from epochzero.run.watch.lines.program import (
     last_name,
     parsed,
 )
-from epochzero.run.watch.lines.settings import (
-    CONVERSIONS,
-    origin,
-    place_of,
-    setting_place,
-)
+from epochzero.run.watch.lines.settings import CONVERSIONS, origin, place_of, setting_place
 from epochzero.run.watch.model import SourceLine
 
 _SCALES = re.compile(r"log\d*p?|exp|sqrt|transform|normalize|standardi[sz]e|scale|fit_transform|clip|clamp|div_?|mul_?|sub_?|add_?")  # fmt: skip
@@ -42,6 +31,8 @@ _ADDS = re.compile(
     r"(rand|randn|normal)_like|noise|corrupt|degrade|(add|mul|masked_fill|index_fill)_$"
 )
 _IN_PLACE = re.compile(r"[a-z]_$")
+_NAMES = (("input_ids", "inputs", "x"), ("labels", "label", "targets", "target", "y"))
+"""Keys of a batch."""
 Step = tuple[ParsedFile, Use]
 
 
@@ -137,28 +128,37 @@ def noise_place(history: TrainingHistory) -> SourceLine | None:
     return None
 
 
+def masking_place(softmax: SourceLine | None) -> SourceLine | None:
+    """The line that masks scores before their softmax, in the same function."""
+    program = parsed(softmax.path) if softmax else None
+    for call in reversed(program.all_calls) if program else ():
+        if program and softmax and last_name(call.func) in ("masked_fill", "masked_fill_"):
+            function = program.function(call)
+            within = function and function.lineno <= softmax.line <= (function.end_lineno or 0)
+            if within and call.lineno <= softmax.line:
+                return program.place(call)
+    return None
+
+
 def mask_place(history: TrainingHistory) -> SourceLine | None:
     """The line that made the mask of what is padding: of the last comparison or value that has its name."""
     place = next(map(place_of, (*history.backwards, *history.losses)), None)
     program = parsed(place.path) if place else None
     found = None
     for node in program.nodes if program else ():
-        if isinstance(node, ast.keyword | ast.Dict | ast.Assign):
-            pairs = (
-                [
-                    (k.value, v)
-                    for k, v in zip(node.keys, node.values, strict=True)
-                    if isinstance(k, ast.Constant)
-                ]
-                if isinstance(node, ast.Dict)
-                else [(node.arg, node.value)]
-                if isinstance(node, ast.keyword)
-                else [(last_name(node.targets[0]), node.value)]
-            )
-            for name, value in pairs:
-                named = ast.Name | ast.Constant | ast.Attribute
-                if "mask" in str(name) and not isinstance(_unconverted(value), named):
-                    found = value
+        pairs: list[tuple[ast.AST | str | None, ast.expr]] = []
+        if isinstance(node, ast.Dict):
+            pairs = list(zip(node.keys, node.values, strict=True))
+        elif isinstance(node, ast.keyword):
+            pairs = [(node.arg, node.value)]
+        elif isinstance(node, ast.Assign):
+            pairs = [(node.targets[0], node.value)]
+        for key, value in pairs:
+            name = str(key.value) if isinstance(key, ast.Constant) else key
+            name = last_name(name) if isinstance(name, ast.AST) else str(name)
+            named = ast.Name | ast.Constant | ast.Attribute
+            if "mask" in name and not isinstance(_unconverted(value), named):
+                found = value
     return program.place(found) if program and found is not None else None
 
 
@@ -322,10 +322,26 @@ def _steps(history: TrainingHistory, program: ParsedFile, use: Use, number: int)
     return found
 
 
+def _collated(program: ParsedFile, loader: ast.Call, number: int) -> ast.expr | None:
+    """What a function that collates batches returns as inputs or labels, if it names them."""
+    collate = argument(loader, "collate_fn")
+    for function in program.nodes:
+        if isinstance(function, Function) and collate and function.name == last_name(collate):
+            ends = [one.value for one in ast.walk(function) if isinstance(one, ast.Return)]
+            for end in ends:
+                pairs = zip(end.keys, end.values, strict=True) if isinstance(end, ast.Dict) else ()
+                named = {k.value: v for k, v in pairs if isinstance(k, ast.Constant)}
+                return next((named[one] for one in _NAMES[number] if one in named), None)
+    return None
+
+
 def _of_loader(history: TrainingHistory, number: int) -> list[Step]:
     place = next(map(place_of, history.loaders), None)
     program = parsed(place.path) if place else None
     for call in reversed(program.calls(place.line)) if program and place else ():
+        entry = _collated(program, call, number) if program else None
+        if program and entry is not None:
+            return [(program, one) for one in program.lineage(Use(entry))]
         if program and "Loader" in last_name(call.func):
             return [(program, use) for use in program.lineage(Use(call, (EACH, number)))]
         given = argument(call, "xy"[number], number)

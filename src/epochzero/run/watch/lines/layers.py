@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from epochzero.run.watch.history import ModelLayer, Parameter, TrainingHistory
 from epochzero.run.watch.lines.loss import backward_loss, losses, reached, sources
 from epochzero.run.watch.lines.program import ParsedFile, Use, last_name, parsed
-from epochzero.run.watch.lines.settings import origin, place_of
+from epochzero.run.watch.lines.settings import constant, origin, place_of
 from epochzero.run.watch.model import SourceLine
 
 _HALF = re.compile(r"\.half\(|autocast\(|float16|bfloat16|\bfp16|\bbf16")
@@ -268,13 +268,9 @@ def _never_reached(program: ParsedFile, name: str, count: int) -> SourceLine | N
         for test in (one.test for one in program.around(call) if isinstance(one, ast.If)):
             for part in ast.walk(test):
                 if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod):
-                    period = origin(program, part.right)
-                    if (
-                        isinstance(period, ast.Constant)
-                        and isinstance(period.value, int)
-                        and period.value >= count
-                    ):
-                        return program.place(period)
+                    period = constant(program, part.right)
+                    if isinstance(period, int) and period >= count:
+                        return program.place(origin(program, part.right))
     return None
 
 
@@ -290,14 +286,45 @@ def cut_place(history: TrainingHistory) -> SourceLine | None:
     return found.pop() if len(found) == 1 else None
 
 
-def blending_place(history: TrainingHistory) -> SourceLine | None:
-    """The statement that should bring the parameters of a copy closer to those of the model, in a loop over both."""
+def _blending(history: TrainingHistory) -> Iterator[tuple[ParsedFile, ast.For]]:
+    """Loops over the parameters of two models."""
     for program in sources(history):
-        for loop in (one for one in program.nodes if isinstance(one, ast.For)):
-            pairs = isinstance(loop.iter, ast.Call) and last_name(loop.iter) == "zip"
-            if pairs and sum("parameters" in ast.unparse(one) for one in loop.iter.args) == 2:  # type: ignore[attr-defined]
-                return program.place(loop.body[0])
+        for loop in program.nodes:
+            if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call):
+                both = sum("parameters" in ast.unparse(one) for one in loop.iter.args) == 2
+                if both and last_name(loop.iter) == "zip":
+                    yield program, loop
+
+
+def blending_place(history: TrainingHistory, name: str = "") -> SourceLine | None:
+    """The statement that should bring the parameters of a copy closer to those of the model, in a loop over both.
+
+    Args:
+        history: of the training.
+        name: of the copy, which the loop or a call of its function must name; empty for any.
+    """
+    for program, loop in _blending(history):
+        function = program.function(loop)
+        calls = list(program.calls_of(function)) if function else []
+        named = {last_name(n) for one in (loop.iter, *calls) for n in ast.walk(one)}
+        if not name or name in named:
+            return program.place(loop.body[0])
     return None
+
+
+def decays_of_copies(history: TrainingHistory) -> Iterator[tuple[float, SourceLine]]:
+    """The decay of each average of weights that the source computes, ``1 - decay`` or the weight of ``lerp_``."""
+    for program, loop in _blending(history):
+        for node in ast.walk(loop):
+            of_copy: ast.expr | None = None
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+                of_copy = node.right if ast.unparse(node.left) in ("1", "1.0") else None
+            elif isinstance(node, ast.Call) and last_name(node.func) == "lerp_" and node.args:
+                of_copy = node.args[-1]
+            number = constant(program, of_copy)
+            if isinstance(number, float) and of_copy is not None:
+                decay = number if isinstance(node, ast.BinOp) else 1 - number
+                yield decay, program.place(origin(program, of_copy))
 
 
 def wrapping_place(history: TrainingHistory) -> SourceLine | None:

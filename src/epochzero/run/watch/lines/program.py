@@ -68,6 +68,12 @@ def parsed(path: str) -> ParsedFile | None:
         return None
 
 
+def names_in(*nodes: ast.AST, attributes: bool = False) -> set[str]:
+    """The names that an expression or a statement reads or stores; with attributes, theirs too."""
+    kinds = (ast.Name, ast.Attribute) if attributes else ast.Name
+    return {last_name(one) for node in nodes for one in ast.walk(node) if isinstance(one, kinds)}
+
+
 def last_name(node: ast.AST) -> str:
     """``lr`` of ``lr``, ``args.lr`` and ``config["lr"]``; of a call that of its function."""
     if isinstance(node, ast.Call):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from epochzero.run.watch.history import ModelLayer, Record, TrainingHistory
 from epochzero.run.watch.lines.options import MAKERS
@@ -32,6 +33,7 @@ def place_of(record: Record | None) -> SourceLine | None:
     return SourceLine(*found) if found else None
 
 
+_EPOCHS = ("num_train_epochs", "max_epochs", "num_epochs", "epochs")
 _OF_KERAS = {
     "alpha": "rho", "betas": "beta_1", "eps": "epsilon", "hidden_size": "units", "lr": "learning_rate",
     "max_norm": "clipnorm", "out_channels": "filters", "out_features": "units", "p": "rate",
@@ -122,18 +124,44 @@ def warmup_place(history: TrainingHistory) -> SourceLine | None:
     """The line that set how long the learning rate rises."""
     made = place_of(history.schedulers[-1]) if history.schedulers else None
     program = parsed(made.path) if made else None
-    for node in program.nodes if program else ():
-        name = node.arg if isinstance(node, ast.keyword) else ""
-        if program and isinstance(node, ast.keyword) and "warm" in (name or "").lower():
-            return program.place(origin(program, node.value))
-    for node in program.nodes if program else ():
-        if (
-            program
-            and isinstance(node, ast.Assign)
-            and "warm" in last_name(node.targets[0]).lower()
-        ):
-            return program.place(origin(program, node.value))
-    return None
+    nodes = program.nodes if program else ()
+    given = [(str(one.arg), one.value) for one in nodes if isinstance(one, ast.keyword)]
+    given += [
+        (last_name(one.targets[0]), one.value) for one in nodes if isinstance(one, ast.Assign)
+    ]
+    value = next((value for name, value in given if "warm" in name.lower()), None)
+    return program.place(origin(program, value)) if program and value is not None else None
+
+
+def stepping_place(history: TrainingHistory, call: SourceLine | None) -> SourceLine | None:
+    """The line that steps a schedule; where a library does, the interval that it was given, else the schedule."""
+    if call is not None and ".step(" in call.text:
+        return call
+    made = place_of(history.schedulers[-1]) if history.schedulers else None
+    program = parsed(made.path) if made else None
+    entries = (_entry(node, "interval") for node in (program.nodes if program else ()))
+    value = next((one for one in entries if one is not None), None)
+    return program.place(value) if program and value is not None else schedule_place(history)
+
+
+def stated_iterations(history: TrainingHistory) -> int | None:
+    """Iterations of the whole training: counted at its end, planned, or the epochs that the source states."""
+    if history.ended or history.planned:
+        return history.planned or history.count
+    made = next(map(place_of, (*history.schedulers, *history.optimizers)), None)
+    program = parsed(made.path) if made else None
+    batches = max((int(one.get("batches") or 0) for one in history.epochs), default=0)
+    given = [
+        argument(call, name) for call in (program.all_calls if program else ()) for name in _EPOCHS
+    ]
+    for loop in program.nodes if program else ():
+        # An outer loop: what runs within it runs through a loader.
+        if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and loop.iter.args:
+            counts = last_name(loop.iter.func) == "range" and "epoch" in last_name(loop.target)
+            given += [loop.iter.args[-1]] if counts else []
+    numbers = [constant(program, one) for one in given if program]
+    epochs = [one for one in numbers if type(one) is int]
+    return batches * max(epochs) if batches and epochs else None
 
 
 def schedule_place(history: TrainingHistory) -> SourceLine | None:
@@ -203,6 +231,12 @@ def origin(program: ParsedFile, value: ast.expr) -> ast.AST:
             break
         use = named
     return use.node
+
+
+def constant(program: ParsedFile, value: ast.expr | None) -> Any:
+    """The number, text or truth value that an expression stands for; None where it is none that is written down."""
+    found = origin(program, value) if value is not None else None
+    return found.value if isinstance(found, ast.Constant) else None
 
 
 def _named(program: ParsedFile, use: Use) -> Use | None:
