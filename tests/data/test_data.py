@@ -429,6 +429,12 @@ def test_numbers_that_are_unique_by_chance_are_no_identifiers(tmp_path: Path) ->
     }
 
 
+def test_a_constant_column_has_one_finding(tmp_path: Path) -> None:
+    known = profile(write_jsonl(tmp_path / "known.jsonl", [{"x": n / 7} for n in range(100)]))
+    (finding,) = validate(write_jsonl(tmp_path / "d.jsonl", [{"x": 3.5}] * 100), known).findings
+    assert finding.kind == "constant"
+
+
 def test_a_number_to_be_predicted_has_no_classes(tmp_path: Path) -> None:
     measured = [{"age": row["age"], "label": 100 + 7 * n} for n, row in enumerate(rows())]
     known = profile(write_csv(tmp_path / "known.csv", measured[::2]))

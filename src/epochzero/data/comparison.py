@@ -205,15 +205,17 @@ def _column(pair: _Pair) -> Compared:
         yield pair.finding("type", message, "error"), None
     distribution = list(_distribution(pair)) if pair.whole else []
     yield from distribution
-    if pair.whole and not distribution:
-        yield from _variety(pair)
+    fewer = list(_variety(pair)) if pair.whole and not distribution else []
+    yield from fewer
     yield from _numbers(pair)
     # Where all values differ, the extreme ones say nothing more.
     if not distribution:
         yield from _range(pair)
         yield from _lengths(pair)
     yield from _texts(pair)
-    yield from _repeated(pair)
+    # Values that are constant or rounded also repeat: one cause, one finding.
+    if not fewer and all(finding.kind != "constant" for finding, _ in distribution):
+        yield from _repeated(pair)
     if pair.whole:
         yield from _by_label(pair)
     if known.categories:

@@ -164,12 +164,12 @@ def _placed(
 
 
 def _duplicates(shared: Overlap) -> DataFinding:
-    records = f"{shared.count:,} records are" if shared.count > 1 else "a record is"
+    records = f"{shared.count:,} records also occur" if shared.count > 1 else "a record also occurs"
     where = f"record {shared.first_record:,} of {shared.first_file}"
     if shared.first == shared.second:
-        kind, message = "conflicting_labels", f"{records} also there with another label: {where}"
+        kind, message = "conflicting_labels", f"{records} with another label: {where}"
     else:
-        kind, message = "duplicates", f"{records} also in {shared.first}, such as {where}"
+        kind, message = "duplicates", f"{records} in {shared.first}, such as {where}"
     return DataFinding(
         "warning", kind, shared.second, "", message,
         shared.second_file, shared.second_record, shared.count,

@@ -127,12 +127,13 @@ def _engines(program: Program, target: Target) -> Claims:
             continue
         degree = number(call.keywords.get("tensor_parallel_size")) or 1
         degree *= number(call.keywords.get("pipeline_parallel_size")) or 1
+        gpus = f"{degree} GPU{'s' * (degree != 1)}"
         if degree > seen[0] and "distributed_executor_backend" not in call.keywords:
             yield claim_at(
                 call.at,
-                message=f"The engine needs {degree} GPUs, but {seen[1]} {seen[0]}.",
+                message=f"The engine needs {gpus}, but {seen[1]} {seen[0]}.",
                 consequence=f"ValueError: the world size ({degree}) is larger than the GPUs there",
-                fix=f"Set tensor_parallel_size <= {seen[0]}, or request {degree} GPUs.",
+                fix=f"Set tensor_parallel_size <= {seen[0]}, or request {gpus}.",
             )
 
 

@@ -68,13 +68,14 @@ def _trainers(program: Program, target: Target) -> Claims:
         devices = number(call.keywords.get("devices"))
         on_gpus = constant(call.keywords.get("accelerator")) in ("gpu", "cuda")
         if call.name in _TRAINERS and on_gpus and seen and devices and devices > seen[0]:
+            gpus = f"{devices} GPU{'s' * (devices != 1)}"
             yield claim_at(
                 call.at,
                 category="illegal_argument",
-                message=f"The Trainer uses {devices} GPUs, but {seen[1]} {seen[0]}.",
+                message=f"The Trainer uses {gpus}, but {seen[1]} {seen[0]}.",
                 consequence=f"MisconfigurationException: You requested gpu: "
                 f"{list(range(devices))}. But your machine only has: {list(range(seen[0]))}",
-                fix=f"Pass devices={seen[0]} or devices='auto', or request {devices} GPUs.",
+                fix=f"Pass devices={seen[0]} or devices='auto', or request {gpus}.",
             )
 
 
