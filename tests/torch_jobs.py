@@ -21,8 +21,7 @@ def light_torch(program: str) -> str:
     """A job that imports of torch what it needs: neither the compiler, which optimizers import, nor export and operators on
     shapes alone, and without collecting garbage. It takes a quarter of the processor time.
 
-    For jobs that compile nothing; no line moves. Not for a job that is replayed from its snapshot and draws with Python and NumPy,
-    such as the bad sample of tests/run/replay: its replay differs, for a reason that is not known.
+    For jobs that compile nothing; no line moves.
     """
     return re.sub(
         r"^import .*\btorch\b.*$",

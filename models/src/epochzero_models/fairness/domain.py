@@ -142,9 +142,10 @@ class Domain:
         """Return the nearest levels of a model's inputs, shape (n, attributes), int64."""
         found = torch.empty(inputs.shape, dtype=torch.int64)
         for at, attribute in enumerate(self.attributes):
-            values = torch.tensor(attribute.values)
+            # In float32 the middle of two neighboring numbers is one of them.
+            values = torch.tensor(attribute.values, dtype=torch.float64)
             middles = (values[1:] + values[:-1]) / 2
-            found[:, at] = torch.bucketize(inputs[:, at].contiguous(), middles)
+            found[:, at] = torch.bucketize(inputs[:, at].double(), middles)
         return found
 
     def drawn(self, count: int, draw: torch.Generator) -> Tensor:

@@ -16,6 +16,7 @@ import sys
 import time
 from array import array
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -287,8 +288,9 @@ def set_random_states(told: Mapping[str, Any]) -> None:
         torch.set_rng_state(_fresh_torch(told["torch"]["seed"]))
     else:
         torch.set_rng_state(_bytes(torch, told["torch"]))
-    numpy = sys.modules.get("numpy.random")
-    if numpy is not None and "numpy" in told:
+    if "numpy" in told:
+        # NumPy imports it when it is first used, which in the captured run was before the snapshot.
+        numpy: Any = import_module("numpy.random")
         if isinstance(told["numpy"], Mapping):
             numpy.set_state(_fresh_numpy(told["numpy"]["seed"]))
         else:
