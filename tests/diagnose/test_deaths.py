@@ -623,6 +623,24 @@ def test_a_warning_does_not_explain_a_kill(diagnose: Diagnose) -> None:
     assert diagnose(START + warning * 3 + "Killed\n").category == "process_crash"
 
 
+@pytest.mark.parametrize(("requests", "line"), [(40, 43), (2, 2)])
+def test_a_server_that_works_long_after_a_logged_error_is_killed_for_another_reason(
+    diagnose: Diagnose, requests: int, line: int
+) -> None:
+    log = (
+        "(APIServer pid=77) INFO 09-26 23:38:46 [api.py:9] loading the model\n"
+        "(APIServer pid=77) ERROR 09-26 23:38:47 [config.py:130] OSError: [Errno 28] No space left on device, retrying 1 of 2\n"
+        + "".join(
+            f"(EngineCore pid=78) INFO 09-26 23:39:{n:02} [core.py:{n}] part {chr(65 + n)} of the model is ready\n"
+            for n in range(requests)
+        )
+        + "./serve.sh: line 193: 77 Killed                  serve model\n"
+    )
+    found = diagnose(log)
+    assert found.root is not None
+    assert found.root.line == line
+
+
 def test_a_job_that_continues_in_another_folder_is_not_ended_by_that(diagnose: Diagnose) -> None:
     chdir = "slurmstepd: error: couldn't chdir to `/workspace': No such file or directory: going to /tmp instead\n"
     assert diagnose(chdir + START).outcome == "no_failure"

@@ -643,7 +643,14 @@ def _without_recovered(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
         for j in judged
     )
     stops = {j.event.log: j.event.log_later for j in judged if _stops_job(j)}
-    survived = {j.order for j in judged if _recovered(j, died=died) or _outlived(j, stops)}
+    kills = {j.event.log: j.event.log_later for j in judged if _kills(j)}
+    survived = {
+        j.order
+        for j in judged
+        if _recovered(j, died=died)
+        or _outlived(j, stops)
+        or (_only_logged(j) and _outlived(j, kills))
+    }
     traces = {j.event.trace for j in judged if j.order in survived} & passed_on
     return _marked(
         judged,
@@ -673,6 +680,20 @@ def _stops_job(judged: Judged) -> bool:
     return by_scheduler and judged.category in ("interrupted", "timeout")
 
 
+def _kills(judged: Judged) -> bool:
+    """Whether a launcher or a shell reports that a process was killed, which was therefore still running."""
+    return reports_death(judged) and bool(
+        judged.match and judged.match.status == SIGNALS + signal.SIGKILL
+    )
+
+
+def _only_logged(judged: Judged) -> bool:
+    """Whether a process logged an error that does not end it by itself, and is about the process alone."""
+    event = judged.event
+    alone = judged.category not in _OF_PEERS and not _from_outside(judged)
+    return alone and event.kind == "line" and not ends_process(judged)
+
+
 def _with_reported_exit(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
     """Counts the last uncaught exception above a launcher's report of an exit with an error, if nothing else
     explains the exit: the steps after the exception are those of other ranks.
@@ -699,12 +720,16 @@ def _exited(report: Judged) -> bool:
 
 
 def _outlived(judged: Judged, stops: Mapping[str, int]) -> bool:
-    """Whether a job wrote much after one of its programs had failed, until the scheduler ended it.
+    """Whether a job wrote much after one of its programs had failed, until it was ended from outside.
 
     Processes that only wait for one that has failed write nothing.
+
+    Args:
+        stops: the number of lines after the end from outside, by log.
     """
     event = judged.event
-    before = event.later - stops.get(event.log, sys.maxsize)
+    later = event.log_later if _supervised(event) else event.later
+    before = later - stops.get(event.log, sys.maxsize)
     return judged.role == "cause" and before >= LATER_LINES
 
 
@@ -766,8 +791,7 @@ def _only_mentioned(judged: Judged, *, died: bool) -> bool:
     event = judged.event
     if judged.category == "loss_nan":
         return False  # only a later finite loss shows that the training recovered
-    # Ray reports the death of a worker, so that the others need not stop by themselves.
-    supervised = event.process is not None and "pid=" in event.process
+    supervised = _supervised(event)
     later = event.log_later if supervised and not died else event.later
     if event.kind == "line" and judged.claim <= WEAK:
         return later >= (LATER_LINES_OF_RUN if died else FEW_LATER_LINES)
@@ -780,6 +804,11 @@ def _only_mentioned(judged: Judged, *, died: bool) -> bool:
     if not event.type:
         return later >= LATER_LINES
     return event.level not in ("ERROR", "FATAL") and later >= LATER_LINES_OF_EXCEPTION
+
+
+def _supervised(event: LogEvent) -> bool:
+    """Whether a parent reports the death of the process, as Ray's and a server's does: the others need not stop by themselves."""
+    return event.process is not None and "pid=" in event.process
 
 
 _OBSERVERS = frozenset({"kernel", "kubernetes", "schedulers", "slurm"})
