@@ -22,6 +22,7 @@ from epochzero.run.replay.child.files import (
     read_json,
     write_json,
 )
+from epochzero.run.replay.child.inputs import Inputs
 from epochzero.run.replay.model import ReplayResult
 from epochzero.run.replay.reading import read_capture
 from tests.run.replay.conftest import capture_of
@@ -378,6 +379,18 @@ def test_what_the_job_itself_has_written_and_is_read_now_is_named(captured: Capt
     said = " ".join(again(folder).differences)
     assert f"{folder.parents[3] / 'last'} was read" in said
     assert "move it away" in said
+
+
+@pytest.mark.parametrize(("modified", "named"), [(999.996, True), (999.0, False), (1001.0, False)])
+def test_a_file_that_was_written_in_the_first_tick_of_the_job_is_named(
+    tmp_path: Path, modified: float, named: bool
+) -> None:
+    file = tmp_path / "last"
+    file.write_text("5")
+    os.utime(file, (modified, modified))
+    inputs = Inputs(str(tmp_path / "other"))
+    inputs.note(str(file))
+    assert bool(inputs.changed_between(1000.0, 1001.0)) is named
 
 
 def test_a_job_that_was_ended_from_outside_is_said_to_be(captured: Captured) -> None:

@@ -14,6 +14,8 @@ PIPE = "pipe"
 MOST_FILES = 2000
 _MOST_DIGESTS = 500
 _MOST_BYTES = 1 << 20
+_TICK_S = 0.01
+"""How far a modification time may be behind the clock: the kernel takes that of its last tick."""
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _CODE = (".py", ".pyc", ".so")
 _SYSTEM = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/")
@@ -49,7 +51,7 @@ class Inputs:
 
     def changed_between(self, start: float, end: float) -> list[str]:
         """Files that, when first read, had last been modified between two times."""
-        return [path for path in self._own() if start <= self._paths[path] < end]
+        return [path for path in self._own() if start <= self._paths[path] + _TICK_S < end]
 
     def described(self) -> list[dict[str, Any]]:
         """Path, size and modification time of each existing file; the digest of small ones."""
