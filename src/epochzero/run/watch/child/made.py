@@ -157,7 +157,7 @@ def _kinds(weights: Any) -> list[list[float]] | None:
         return None
     found, counts = weights.detach().unique(return_counts=True)  # type: ignore[no-untyped-call]
     pairs = zip(found.tolist(), counts.tolist(), strict=True)
-    return [list(one) for one in pairs] if found.numel() <= MOST_KINDS else None
+    return [list(pair) for pair in pairs] if found.numel() <= MOST_KINDS else None
 
 
 def _plain_settings(values: dict[str, Any]) -> dict[str, Any]:

@@ -99,12 +99,12 @@ def _lasting(
         test: the violation of one of them; True where the relation holds, None where it does not apply.
         least: violations at least.
     """
-    found = [(one, answer) for one in moments if (answer := test(history, one)) is not None]
-    violated = [(one, answer) for one, answer in found if isinstance(answer, Sign)]
+    found = [(m, answer) for m in moments if (answer := test(history, m)) is not None]
+    violated = [(moment, answer) for moment, answer in found if isinstance(answer, Sign)]
     since = ""
     if len(violated) < max(least, _SHARE * len(found)):
         # What held at first, and is violated from some moment on.
-        held = max((n for n, (_, one) in enumerate(found) if not isinstance(one, Sign)), default=-1)
+        held = max((n for n, (_, a) in enumerate(found) if not isinstance(a, Sign)), default=-1)
         after = len(found) - 1 - held if held >= 0 else 0
         violated = violated[len(violated) - after :]
         if len(violated) < max(least, _ONSET, _SHARE_OF_ONSET * len(found)):
@@ -148,12 +148,12 @@ def _since_cleared(
 ) -> tuple[list[Call], Call | None, list[Call]]:
     """The backward passes before the optimizer's gradients were last cleared, that call, and the passes after it."""
     cleared = [
-        n for n, one in enumerate(before) if one.kind == "clear" and one.subject == step.subject
+        n for n, call in enumerate(before) if call.kind == "clear" and call.subject == step.subject
     ]
     last = cleared[-1] if cleared else -1
-    passes = [(n, one) for n, one in enumerate(before) if one.kind == "backward"]
-    lost = [one for n, one in passes if n < last]
-    return lost, before[last] if cleared else None, [one for n, one in passes if n > last]
+    passes = [(n, call) for n, call in enumerate(before) if call.kind == "backward"]
+    lost = [call for n, call in passes if n < last]
+    return lost, before[last] if cleared else None, [call for n, call in passes if n > last]
 
 
 def _cleared_before_step(history: TrainingHistory, cycle: Cycle) -> Sign | bool | None:
@@ -165,12 +165,12 @@ def _cleared_before_step(history: TrainingHistory, cycle: Cycle) -> Sign | bool 
         if not effective and not _has_gradients(history, cycle.number):
             text = "Gradients are cleared between the backward pass and the step: the step has none to apply."
             return Sign(text, _place(history, cleared))
-    return True if any(one.kind == "step" for one in cycle.calls) else None
+    return True if any(call.kind == "step" for call in cycle.calls) else None
 
 
 def _has_gradients(history: TrainingHistory, number: int) -> bool:
     """Whether an optimizer found gradients: a program may put back some that it has changed."""
-    found = next((one for one in history.iterations if one.number == number), None)
+    found = next((i for i in history.iterations if i.number == number), None)
     return found is None or all(
         of.get("gradient", {}).get("largest", 0.0) > 0 for of in found.parameters.values()
     )
@@ -178,8 +178,8 @@ def _has_gradients(history: TrainingHistory, number: int) -> bool:
 
 def _accumulated(step: Call, before: Sequence[Call]) -> list[Call]:
     """The backward passes of one line before a step, if it accumulates gradients."""
-    passes = [one for one in before if one.kind == "backward"]
-    last = passes[-1:] and [one for one in passes if one.line == passes[-1].line]
+    passes = [call for call in before if call.kind == "backward"]
+    last = passes[-1:] and [call for call in passes if call.line == passes[-1].line]
     return last if len(last) > 1 else []
 
 
@@ -192,7 +192,7 @@ def _accumulation_cleared(history: TrainingHistory, cycle: Cycle) -> Sign | bool
             continue
         if cleared is None or not lost or len(effective) >= len(passes):
             return True
-        assigned = any(one.kind == "assign" for one in before)
+        assigned = any(call.kind == "assign" for call in before)
         if assigned or (not effective and _has_gradients(history, cycle.number)):
             return True  # The program has set gradients that it computed from those of each pass.
         text = (
@@ -207,7 +207,7 @@ def _accumulation_not_divided(history: TrainingHistory, cycle: Cycle) -> Sign | 
     """Gradients of several batches are added up, each of a loss that is a mean over its batch."""
     for step, before in _steps(cycle):
         passes = _accumulated(step, before)
-        losses = [one for one in before if one.kind == "loss" and one.value is not None]
+        losses = [call for call in before if call.kind == "loss" and call.value is not None]
         lost, _, _ = _since_cleared(step, before)
         if (
             not passes
@@ -217,12 +217,12 @@ def _accumulation_not_divided(history: TrainingHistory, cycle: Cycle) -> Sign | 
         ):
             continue
         whole = all(
-            one.value is not None and np.isclose(one.value, loss.value or 0.0, rtol=1e-5)
-            for one, loss in zip(passes, losses, strict=True)
+            call.value is not None and np.isclose(call.value, loss.value or 0.0, rtol=1e-5)
+            for call, loss in zip(passes, losses, strict=True)
         )
-        if not whole or not all(one.flag.endswith(" mean") for one in losses):
+        if not whole or not all(loss.flag.endswith(" mean") for loss in losses):
             return True
-        adaptive = all(one["class"] in ADAPTIVE for one in history.optimizers)
+        adaptive = all(optimizer["class"] in ADAPTIVE for optimizer in history.optimizers)
         text = (
             f"The gradients of {len(passes)} batches are added up before a step, and the loss of each is not divided by "
             f"{len(passes)}: steps are {len(passes)} times as large."
@@ -238,12 +238,12 @@ def _is_finite(call: Call) -> bool:
 
 def _clipped_after_step(history: TrainingHistory, cycle: Cycle) -> Sign | bool | None:
     """A clipping that no step follows before the next backward pass; without a limit it only measures the norm."""
-    clips = [n for n, one in enumerate(cycle.calls) if one.kind == "clip" and _is_finite(one)]
-    if not clips or not any(one.kind == "step" for one in cycle.calls):
+    clips = [n for n, call in enumerate(cycle.calls) if call.kind == "clip" and _is_finite(call)]
+    if not clips or not any(call.kind == "step" for call in cycle.calls):
         return None
     for number in clips:
-        earlier = [one.kind for one in cycle.calls[:number] if one.kind in ("backward", "step")]
-        later = [one.kind for one in cycle.calls[number:] if one.kind in ("backward", "step")]
+        earlier = [call.kind for call in cycle.calls[:number] if call.kind in ("backward", "step")]
+        later = [call.kind for call in cycle.calls[number:] if call.kind in ("backward", "step")]
         if earlier[-1:] == ["step"] and later[:1] != ["step"]:
             text = "Gradients are clipped after the step that they are for, which has no effect."
             return Sign(text, _place(history, cycle.calls[number]))
@@ -272,11 +272,11 @@ def _clipped_before_unscaling(history: TrainingHistory, cycle: Cycle) -> Sign | 
 
 def _scaler_bypassed(history: TrainingHistory, cycle: Cycle) -> Sign | bool | None:
     """The loss is scaled and the gradients are not divided before the step, or the other way round."""
-    passes = [one for one in cycle.calls if one.kind == "backward"]
-    scaled = any(one.flag == "scaled" for one in passes)
+    passes = [call for call in cycle.calls if call.kind == "backward"]
+    scaled = any(call.flag == "scaled" for call in passes)
     for step, before in _steps(cycle):
         by_scaler = step.flag in ("scaler", "skipped")
-        divided = by_scaler or any(one.kind == "unscale" for one in before)
+        divided = by_scaler or any(call.kind == "unscale" for call in before)
         if scaled and not divided:
             text = (
                 "The loss is multiplied by the scale of the gradient scaler, and the optimizer steps without the scaler: "
@@ -293,8 +293,8 @@ def _scaler_bypassed(history: TrainingHistory, cycle: Cycle) -> Sign | bool | No
 
 def _negated(history: TrainingHistory, cycle: Cycle) -> Sign | bool | None:
     """What is minimized is the negative of the only loss."""
-    passes = [one for one in cycle.calls if one.kind == "backward"]
-    losses = [one for one in cycle.calls if one.kind == "loss"]
+    passes = [call for call in cycle.calls if call.kind == "backward"]
+    losses = [call for call in cycle.calls if call.kind == "loss"]
     if len(passes) != 1 or len(losses) != 1 or passes[0].flag or len(history.optimizers) != 1:
         return None
     value, loss = passes[0].value, losses[0].value
@@ -308,13 +308,13 @@ def _negated(history: TrainingHistory, cycle: Cycle) -> Sign | bool | None:
 
 def _minimizes_what_should_grow(history: TrainingHistory) -> Sign | None:
     """A likelihood, a reward, an overlap or the value of an action that is minimized, by the signs in the source."""
-    if any(group.get("maximize") for one in history.optimizers for group in one["groups"]):
+    if any(group.get("maximize") for o in history.optimizers for group in o["groups"]):
         return None
     for terms in minimized_terms(history):
         first, grows = terms[0], terms[0].sign > 0
         text = (
             f"{first.name} should grow, and the training minimizes it: a minus sign or maximize=True is missing."
-            if all(one.grows for one in terms)
+            if all(term.grows for term in terms)
             else f"The loss falls as {terms[1].name} gains on {terms[0].name}: the wrong one is preferred."
             if grows
             else f"{first.name} should fall, and is subtracted: the loss falls as it grows."
@@ -349,7 +349,7 @@ def _without_gradients(history: TrainingHistory) -> Sign | None:
 
 def _thawed_and_left_out(history: TrainingHistory) -> Sign | None:
     """Parameters that were made trainable, get gradients, and belong to no optimizer."""
-    seen = [one.unheld for one in history.iterations]
+    seen = [iteration.unheld for iteration in history.iterations]
     found = [
         p
         for p in history.parameters
@@ -358,36 +358,37 @@ def _thawed_and_left_out(history: TrainingHistory) -> Sign | None:
     if not found:
         return None
     text = f"{found[0].name} and {len(found) - 1} other parameters were made trainable, and belong to no optimizer: they never change."
-    since = next(one.number for one in history.iterations if found[0].name in one.unheld)
+    since = next(i.number for i in history.iterations if found[0].name in i.unheld)
     return Sign(text, next(map(place_of, history.optimizers[::-1]), None), since, found[0].layer)
 
 
 def _stuck_at_zero(history: TrainingHistory) -> Sign | None:
     """Weights that are zero and whose gradient is zero: each waits for another one that is zero as well."""
-    for one in history.parameters:
-        seen = [of.parameters[one.name] for of in history.iterations if one.name in of.parameters]
+    for parameter in history.parameters:
+        name = parameter.name
+        seen = [i.parameters[name] for i in history.iterations if name in i.parameters]
         zero = [
             of
             for of in seen
             if not of.get("weight", {}).get("rms") and of.get("gradient", {}).get("largest") == 0
         ]
         if (
-            one.held
-            and len(one.shape) > 1
+            parameter.held
+            and len(parameter.shape) > 1
             and len(seen) >= _STEPS_WITHOUT
             and len(zero) == len(seen)
         ):
-            text = f"{one.name} is zero and its gradient as well: what it is multiplied by must not begin at zero too."
-            return Sign(text, initialization_place(history, one), layer=one.layer)
+            text = f"{name} is zero and its gradient as well: what it is multiplied by must not begin at zero too."
+            return Sign(text, initialization_place(history, parameter), layer=parameter.layer)
     return None
 
 
 def _never_cleared(history: TrainingHistory) -> Sign | None:
     """No call clears gradients, where an optimizer does not show what is left of them."""
-    observed = any(one.before for one in history.iterations) or any(
-        call.kind == "clear" for one in history.cycles for call in one.calls
+    observed = any(iteration.before for iteration in history.iterations) or any(
+        call.kind == "clear" for cycle in history.cycles for call in cycle.calls
     )
-    return None if observed else next((Sign(*one) for one in uncleared(history)), None)
+    return None if observed else next((Sign(*found) for found in uncleared(history)), None)
 
 
 # -- Schedules ---------------------------------------------------------------------------------
@@ -408,9 +409,9 @@ def _scheduled(history: TrainingHistory) -> Iterator[tuple[Record, float]]:
         if number is None:
             continue
         counts = [
-            (one.number, one.scheduled[number])
-            for one in history.iterations
-            if number < len(one.scheduled)
+            (iteration.number, iteration.scheduled[number])
+            for iteration in history.iterations
+            if number < len(iteration.scheduled)
         ]
         if len(counts) > 2 and counts[-1][0] > counts[0][0]:
             (first, before), (last, after) = counts[0], counts[-1]
@@ -420,15 +421,15 @@ def _scheduled(history: TrainingHistory) -> Iterator[tuple[Record, float]]:
 def _batches(history: TrainingHistory) -> int | None:
     """Iterations of an epoch, by the first loader that is run through again."""
     begins: dict[int, list[int]] = {}
-    for one in history.epochs:
-        begins.setdefault(one["loader"], []).append(int(one["iteration"]))
+    for epoch in history.epochs:
+        begins.setdefault(epoch["loader"], []).append(int(epoch["iteration"]))
     gaps = [b - a for starts in begins.values() for a, b in pairwise(starts) if b > a]
     return int(np.median(gaps)) if gaps else None
 
 
 def _schedule_by_batch(history: TrainingHistory) -> Sign | None:
     """A schedule that is stepped in each iteration, and has ended after a small part of them."""
-    rates = np.array([(one.number, max(one.rates)) for one in history.iterations if one.rates])
+    rates = np.array([(i.number, max(i.rates)) for i in history.iterations if i.rates])
     if len(rates) < 8 or history.count < 50 or len(history.schedulers) != 1:
         return None
     planned = history.planned or history.count
@@ -478,7 +479,7 @@ def _schedule_by_epoch(history: TrainingHistory) -> Sign | None:
 
 def _still_warming_up(history: TrainingHistory) -> Sign | None:
     """A learning rate that rises until the training ends, or in steps of which there will be too few."""
-    rates = np.array([(one.number, max(one.rates)) for one in history.iterations if one.rates])
+    rates = np.array([(i.number, max(i.rates)) for i in history.iterations if i.rates])
     length, total = _warmup(history), stated_iterations(history)
     if length and total and length > total:
         text = f"The learning rate rises over {length} steps, and the training has {total}: its warm-up is longer than the training."
@@ -508,9 +509,9 @@ def _warmup(history: TrainingHistory) -> int:
     if len(history.schedulers) != 1 or history.schedulers[0]["class"] != "LambdaLR":
         return 0
     seen = [
-        (one.scheduled[0], max(one.rates))
-        for one in history.iterations
-        if one.scheduled and one.rates
+        (iteration.scheduled[0], max(iteration.rates))
+        for iteration in history.iterations
+        if iteration.scheduled and iteration.rates
     ]
     base = max(history.schedulers[0]["settings"].get("base_lrs") or [0.0])
     for first in (0, 1):  # The schedule's first step, as its function counts.
@@ -523,14 +524,14 @@ def _warmup(history: TrainingHistory) -> int:
 def _schedule_never(history: TrainingHistory) -> Sign | None:
     """A schedule that is never stepped."""
     stepping = {
-        call.subject for one in history.cycles for call in one.calls if call.kind == "schedule"
+        call.subject for cycle in history.cycles for call in cycle.calls if call.kind == "schedule"
     }
-    rates = {one.rates for one in history.iterations if one.rates}
+    rates = {iteration.rates for iteration in history.iterations if iteration.rates}
     for record in history.schedulers:
         number = record.get("number")
         if len(rates) > 1 or number is None or stepping or not history.ended or history.count < 30:
             continue
-        if any(one.scheduled[number : number + 1] not in ((), (0,)) for one in history.iterations):
+        if any(i.scheduled[number : number + 1] not in ((), (0,)) for i in history.iterations):
             continue
         # It may wait for something that has not happened, as a worse evaluation.
         if is_stepped(place_of(record)):
@@ -541,8 +542,8 @@ def _schedule_never(history: TrainingHistory) -> Sign | None:
 
 
 def _schedule_call(history: TrainingHistory, record: Record) -> SourceLine | None:
-    calls = (call for one in history.cycles for call in one.calls if call.kind == "schedule")
-    return next((_place(history, one) for one in calls if one.subject == record["number"]), None)
+    calls = (call for cycle in history.cycles for call in cycle.calls if call.kind == "schedule")
+    return next((_place(history, call) for call in calls if call.subject == record["number"]), None)
 
 
 # -- Targets, inputs and outputs ---------------------------------------------------------------
@@ -565,9 +566,9 @@ _MOST_ALIKE = 0.8
 """Share of pairs with the same label by chance: with hardly more than one class nothing is known."""
 
 
-def _lagging(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+def _lagging(history: TrainingHistory, iteration: Iteration) -> Sign | bool | None:
     """The target of each position is its own input, the one before, or the next but one."""
-    lags = one.relations.get("lags")
+    lags = iteration.relations.get("lags")
     if not lags:
         return None
     before, same, following, second = lags
@@ -583,13 +584,13 @@ def _lagging(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
     return Sign(f"Each target is {what}.", target_place(history))
 
 
-def _attends_ahead(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+def _attends_ahead(history: TrainingHistory, iteration: Iteration) -> Sign | bool | None:
     """A model that predicts the next token sees it: an attention without a causal mask, or a recurrent layer of both directions."""
-    lags = one.relations.get("lags")
+    lags = iteration.relations.get("lags")
     if not lags or lags[2] < _SAME:
         return None
-    length = one.inputs[0]["shape"][-1] if one.inputs else 0
-    seen = [s for s in one.softmaxes if "future" in s and s["shape"][-1] == length]
+    length = iteration.inputs[0]["shape"][-1] if iteration.inputs else 0
+    seen = [s for s in iteration.softmaxes if "future" in s and s["shape"][-1] == length]
     both = [of for of in history.layers if of.called and of.settings.get("bidirectional")]
     if both and not seen:
         text = f"{both[0].path} reads sequences in both directions, and the target of a position is the token after it."
@@ -602,17 +603,18 @@ def _attends_ahead(history: TrainingHistory, one: Iteration) -> Sign | bool | No
     return Sign(text, place_of(seen[0]), evidence={"share": share})
 
 
-def _mixes_examples(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+def _mixes_examples(history: TrainingHistory, iteration: Iteration) -> Sign | bool | None:
     """A layer that takes the batch for the sequence: batch_first is False, and examples are in the first dimension."""
     layers = [of for of in history.layers if of.settings.get("batch_first") is False and of.called]
-    sizes = {*one.target.get("shape", ())[:1], *(of.get("batch_size") for of in history.loaders)}
-    given = one.inputs[0]["shape"] if one.inputs else []
+    batch = iteration.target.get("shape", ())[:1]
+    sizes = {*batch, *(loader.get("batch_size") for loader in history.loaders)}
+    given = iteration.inputs[0]["shape"] if iteration.inputs else []
     if not layers or len(given) < 2 or given[0] not in sizes or given[0] == given[1]:
         return None
     for layer in layers:
         # An attention calls no layers of its own; those next to it have the same shape.
         within = layer.path if layer.leaf else layer.path.rpartition(".")[0]
-        inner = (of["shape"] for path, of in one.layers.items() if _is_at(path, within))
+        inner = (of["shape"] for path, of in iteration.layers.items() if _is_at(path, within))
         shape: list[int] = next((shape for shape in inner if len(shape) == 3), [])
         if shape[:2] == given[:2]:
             text = (
@@ -627,9 +629,9 @@ def _is_at(path: str, within: str) -> bool:
     return not within or path == within or path.startswith((f"{within}.", f"{within}:"))
 
 
-def _attends_padding(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+def _attends_padding(history: TrainingHistory, iteration: Iteration) -> Sign | bool | None:
     """A mask of an attention that excludes words and leaves padding."""
-    seen = [s for s in one.softmaxes if s.get("padded", 0.0) > _PADDED / 2]
+    seen = [s for s in iteration.softmaxes if s.get("padded", 0.0) > _PADDED / 2]
     if not seen:
         return None
     if not all(s["padding"] >= _ONLY for s in seen):
@@ -640,11 +642,11 @@ def _attends_padding(history: TrainingHistory, one: Iteration) -> Sign | bool | 
     return Sign(text, place, evidence={"share": share})
 
 
-def _is_bootstrapped(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+def _is_bootstrapped(history: TrainingHistory, iteration: Iteration) -> Sign | bool | None:
     """A target of the next state's value that gradients pass through."""
-    if "pairs" not in one.relations and not one.relations.get("differentiable"):
-        return None if not one.relations else True
-    place = bootstrapped_place(history) if one.relations.get("differentiable") else None
+    if "pairs" not in iteration.relations and not iteration.relations.get("differentiable"):
+        return None if not iteration.relations else True
+    place = bootstrapped_place(history) if iteration.relations.get("differentiable") else None
     if place is None:
         return True
     text = (
@@ -657,9 +659,9 @@ def _no_logarithms(history: TrainingHistory) -> Sign | None:
     """Numbers above 0 where the loss takes logarithms of probabilities."""
     functions = ("nll_loss", "ctc_loss")  # What kl_div is given, loss_wrong compares.
     above = [
-        one
-        for one in history.iterations
-        if one.loss_function in functions and one.output.get("max", 0.0) > _PROBABILITY
+        iteration
+        for iteration in history.iterations
+        if iteration.loss_function in functions and iteration.output.get("max", 0.0) > _PROBABILITY
     ]
     if len(above) < _LEAST:
         return None
@@ -681,7 +683,7 @@ def _breach(contract: Contract) -> Callable[[TrainingHistory], Sign | None]:
 
 def _same_batch(history: TrainingHistory) -> Sign | None:
     """Every inspected batch is the same, since the generator that draws it begins anew each time."""
-    batches = [str([of.get("rows") for of in one.inputs]) for one in history.iterations]
+    batches = [str([of.get("rows") for of in iteration.inputs]) for iteration in history.iterations]
     if len(batches) < _BATCHES or len(set(batches)) > 1:
         return None
     found = next(violations(history, CONTRACTS[0]), None)
@@ -696,15 +698,11 @@ def _reordered(history: TrainingHistory) -> Sign | None:
 def _one_symbol(history: TrainingHistory) -> Sign | None:
     """A table of many symbols of which all examples use the same one."""
     seen = history.iterations if len(history.iterations) >= _OF_SYMBOLS else ()
-    codes = [
-        {(of["name"], of["mean"]) for of in one.inputs if _is_constant_code(of)} for one in seen
-    ]
+    codes = [{(of["name"], of["mean"]) for of in i.inputs if _is_constant_code(of)} for i in seen]
     constant = set[tuple[str, float]].intersection(*codes) if codes else set()
     for layer in history.layers if constant else ():
         rows = int(layer.settings.get("num_embeddings") or 0)
-        gradients = [
-            one.parameters.get(f"{layer.path}.weight", {}).get("gradient", {}) for one in seen
-        ]
+        gradients = [i.parameters.get(f"{layer.path}.weight", {}).get("gradient", {}) for i in seen]
         zeros = [of["zeros"] for of in gradients if of.get("largest")]
         if layer.kind == "Embedding" and rows >= _SYMBOLS and zeros and min(zeros) > 1 - 1.5 / rows:
             text = f"{layer.path} has {rows} rows, and all inputs are {min(constant)[1]:g}: it tells no example from another."
@@ -733,7 +731,7 @@ def _logarithm_of_relu(history: TrainingHistory) -> Sign | None:
 
 def _share(
     history: TrainingHistory,
-    one: Iteration,
+    iteration: Iteration,
     *,
     name: str,
     least: float,
@@ -742,18 +740,18 @@ def _share(
     functions: Sequence[str] = (),
 ) -> Sign | bool | None:
     """A relation that is recorded as a share, for which no target of these losses may reach a limit."""
-    if not one.target or (functions and one.loss_function not in functions):
+    if not iteration.target or (functions and iteration.loss_function not in functions):
         return None
-    share = float(one.relations.get(name) or 0)
+    share = float(iteration.relations.get(name) or 0)
     text = text.format(percent(share))
     return Sign(text, place(history), evidence={"share": share}) if share >= least else True
 
 
-def _padded(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+def _padded(history: TrainingHistory, iteration: Iteration) -> Sign | bool | None:
     """Padding at the ends of sequences is counted in the loss."""
-    if not one.relations.get("lags") and not one.relations.get("padding"):
+    if not iteration.relations.get("lags") and not iteration.relations.get("padding"):
         return None
-    share = one.relations.get("padding", 0.0)
+    share = iteration.relations.get("padding", 0.0)
     if share < _PADDED:
         return True
     text = f"{percent(share)} of the targets are padding at the ends of sequences, and count in the loss."
@@ -766,9 +764,9 @@ def _padded(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
 def _unrelated_noise(history: TrainingHistory) -> Sign | None:
     """The target is noise that is not in the input."""
     found = [
-        (float(one.relations["noise"]), int(one.relations["pairs"]))
-        for one in history.iterations
-        if "noise" in one.relations
+        (float(iteration.relations["noise"]), int(iteration.relations["pairs"]))
+        for iteration in history.iterations
+        if "noise" in iteration.relations
     ]
     pairs = sum(count for _, count in found)
     if len(found) < 5 or pairs < 1000 or len(found) < _SHARE * len(history.iterations):
@@ -783,25 +781,25 @@ def _unrelated_noise(history: TrainingHistory) -> Sign | None:
     return Sign(text, target_place(history) or loss_place(history), evidence={"correlation": mean})
 
 
-def _other_dimension(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+def _other_dimension(history: TrainingHistory, iteration: Iteration) -> Sign | bool | None:
     """What the loss is given is normalized over another dimension than that of the classes."""
-    normalized = one.relations.get("normalized")
+    normalized = iteration.relations.get("normalized")
     if not normalized:
         return None
     if 1 in normalized:
         return True
-    softmax = next((s for s in one.softmaxes if s["dim"] == normalized[0]), None)
+    softmax = next((s for s in iteration.softmaxes if s["dim"] == normalized[0]), None)
     place = place_of(softmax) if softmax else loss_place(history)
     text = (
-        f"{one.loss_function} expects classes in dimension 1, but the probabilities that it is given add up to 1 over dimension "
+        f"{iteration.loss_function} expects classes in dimension 1, but the probabilities that it is given add up to 1 over dimension "
         f"{normalized[0]}."
     )
     return Sign(text, place)
 
 
-def _of_one_value(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+def _of_one_value(history: TrainingHistory, iteration: Iteration) -> Sign | bool | None:
     """A softmax over a dimension of size 1, which is 1 whatever the model computes."""
-    for softmax in one.softmaxes:
+    for softmax in iteration.softmaxes:
         shape, dimension = softmax["shape"], softmax["dim"]
         # An attention may have one key only.
         is_attention = len(shape) > 2 and dimension == len(shape) - 1
@@ -811,26 +809,28 @@ def _of_one_value(history: TrainingHistory, one: Iteration) -> Sign | bool | Non
                 "gradient passes."
             )
             return Sign(text, place_of(softmax))
-    return True if one.softmaxes else None
+    return True if iteration.softmaxes else None
 
 
-def _over_the_batch(history: TrainingHistory, one: Iteration, *, last: bool) -> Sign | bool | None:
+def _over_the_batch(
+    history: TrainingHistory, iteration: Iteration, *, last: bool
+) -> Sign | bool | None:
     """A softmax over the examples of the batch, or over the queries of an attention; the last one, or one within the model."""
-    if not one.softmaxes or not one.inputs:
+    if not iteration.softmaxes or not iteration.inputs:
         return None
-    batch = one.inputs[0]["shape"][0] if one.inputs[0]["shape"] else 0
+    batch = iteration.inputs[0]["shape"][0] if iteration.inputs[0]["shape"] else 0
     # A model that answers once for a set may weigh its elements, which are the first dimension.
-    by_example = one.output.get("shape", ())[:1] == [batch]
-    for softmax in one.softmaxes:
+    by_example = iteration.output.get("shape", ())[:1] == [batch]
+    for softmax in iteration.softmaxes:
         shape, dimension = softmax["shape"], softmax["dim"]
         over_batch = by_example and _is_over_batch(shape, dimension, batch)
         square = len(shape) > 2 and shape[-1] == shape[-2] > 2 and dimension == len(shape) - 2
-        alone = not any(s["shape"] == shape and s["dim"] != dimension for s in one.softmaxes)
-        of_layers = [one.layers.get(path, {}).get("shape") for path, _ in history.order[-1:]]
+        alone = not any(s["shape"] == shape and s["dim"] != dimension for s in iteration.softmaxes)
+        of_layers = [iteration.layers.get(path, {}).get("shape") for path, _ in history.order[-1:]]
         if (
             (over_batch or square)
             and alone
-            and last == (shape in (one.output.get("shape"), *of_layers))
+            and last == (shape in (iteration.output.get("shape"), *of_layers))
         ):
             what = "the examples of the batch" if over_batch else "queries instead of keys"
             text = f"{softmax['function']} over dimension {dimension} of {shape} normalizes over {what}."
@@ -844,15 +844,15 @@ def _is_over_batch(shape: Sequence[int], dimension: int, batch: int) -> bool:
 
 def _labels_of_neighbor(history: TrainingHistory) -> Sign | None:
     """The nearest neighbors agree if each example has the label of the one before or after it."""
-    found = [one.likeness for one in history.iterations if "before" in one.likeness]
-    pairs = sum(one["pairs"] for one in found)
+    found = [i.likeness for i in history.iterations if "before" in i.likeness]
+    pairs = sum(likeness["pairs"] for likeness in found)
     if pairs < _NEIGHBORS:
         return None
     share = {
-        name: sum(one[name] * one["pairs"] for one in found) / pairs
+        name: sum(likeness[name] * likeness["pairs"] for likeness in found) / pairs
         for name in ("agreement", "before", "after", "chance")
     }
-    name = max(("before", "after"), key=lambda one: share[one])
+    name = max(("before", "after"), key=lambda side: share[side])
     error = (share["chance"] * (1 - share["chance"]) / pairs) ** 0.5
     if share["chance"] > _MOST_ALIKE:
         return None
@@ -871,16 +871,16 @@ def _labels_of_neighbor(history: TrainingHistory) -> Sign | None:
 
 def _one_label(history: TrainingHistory, *, binary: bool) -> Sign | None:
     """All labels are the same, of a loss for two classes or of one for as many as the model has outputs."""
-    seen = [one for one in history.iterations if one.target and one.loss_function]
+    seen = [i for i in history.iterations if i.target and i.loss_function]
     # Each part of an adversarial loss may have one class.
-    parts = any(sum(call.kind == "loss" for call in one.calls) > 1 for one in history.cycles)
+    parts = any(sum(call.kind == "loss" for call in cycle.calls) > 1 for cycle in history.cycles)
     early = len(history.epochs) < 2 and not history.ended
     if len(seen) < max(_ONE_CLASS, _SHARE * len(history.iterations)) or parts or early:
         return None
-    values = {one.target[end] for one in seen for end in ("min", "max")}
+    values = {iteration.target[end] for iteration in seen for end in ("min", "max")}
     label = f"All labels are {min(values):g}"
     if binary:
-        of_two = all(one.loss_function.startswith("binary_cross_entropy") for one in seen)
+        of_two = all(i.loss_function.startswith("binary_cross_entropy") for i in seen)
         if (
             len(values) > 1
             or not of_two
@@ -893,18 +893,18 @@ def _one_label(history: TrainingHistory, *, binary: bool) -> Sign | None:
     if (
         len(values) > 1
         or classes < 2
-        or not all(one.direct and one.loss_function in _INDEXED for one in seen)
+        or not all(iteration.direct and iteration.loss_function in _INDEXED for iteration in seen)
     ):
         return None
     text = f"{label}, and the model has {classes} outputs: it learns to ignore its input."
     return Sign(text, label_place(history))
 
 
-def _denoises_nothing(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+def _denoises_nothing(history: TrainingHistory, iteration: Iteration) -> Sign | bool | None:
     """The target is the input with the noise that the program has added to it."""
-    if one.loss_function not in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"):
+    if iteration.loss_function not in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"):
         return None
-    if not one.relations.get("identical"):
+    if not iteration.relations.get("identical"):
         return True
     noise = noise_place(history)
     if noise is None:
@@ -934,7 +934,7 @@ def _weights_follow_classes(history: TrainingHistory) -> Sign | None:
             weights = {0: 1.0, 1: weights[0]}  # ``pos_weight``
         if len(weights) < 2 or set(shares) - set(weights) or len(shares) < 2:
             continue
-        if sum(sum(one.target.get("classes", {}).values()) for one in history.iterations) < _LABELS:
+        if sum(sum(i.target.get("classes", {}).values()) for i in history.iterations) < _LABELS:
             continue
         often, rare = max(shares, key=lambda c: shares[c]), min(shares, key=lambda c: shares[c])
         apart = shares[often] > 2 * shares[rare] and weights[often] > 1.5 * weights[rare] > 0
@@ -978,7 +978,7 @@ def _loss_without_examples(history: TrainingHistory) -> Sign | None:
     found, accuracy, chance = course(history), train_accuracy(history), chance_loss(history)
     most = max(classes(history).values(), default=1.0)
     # Of several losses the accuracy may be that of another one.
-    several = any(sum(call.kind == "loss" for call in one.calls) > 1 for one in history.cycles)
+    several = any(sum(call.kind == "loss" for call in cycle.calls) > 1 for cycle in history.cycles)
     place = loss_place(history, "weight", "pos_weight")
     if found and found.start == found.end == 0 and (accuracy is None or accuracy < 0.9):
         return Sign("The loss is exactly zero from the first iteration on.", place, weaker=0.24)
@@ -1010,11 +1010,12 @@ def _draws_follow_classes(history: TrainingHistory) -> Sign | None:
     return None
 
 
-def _zero_rows(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+def _zero_rows(history: TrainingHistory, iteration: Iteration) -> Sign | bool | None:
     """A block of examples at one end of the batch is zero."""
-    if not one.inputs or "float" not in one.inputs[0]["dtype"] or len(one.inputs[0]["shape"]) < 2:
+    first = next(iter(iteration.inputs), None)
+    if first is None or "float" not in first["dtype"] or len(first["shape"]) < 2:
         return None
-    zero = [row in ("0", "-0") for row in one.inputs[0].get("rows", ())]
+    zero = [row in ("0", "-0") for row in first.get("rows", ())]
     count = sum(zero)
     if len(zero) < 4 or not _ZERO_ROWS * len(zero) <= count < len(zero):
         return True
@@ -1043,7 +1044,7 @@ _STEPS_OF_COPY, _REACHED = 50, 0.1
 def _copy_stays(history: TrainingHistory) -> Sign | None:
     """A copy of the trained model that is asked, and never follows it."""
     # A loop that blends weights is for the copy that it changes.
-    changing = any(has_changed(history, one) for one in history.parameters if not one.held)
+    changing = any(has_changed(history, p) for p in history.parameters if not p.held)
     for path, twin, equal in _still_copies(history):
         label = path or "model"
         follows = bool(_FOLLOWS.search(label))
@@ -1051,18 +1052,18 @@ def _copy_stays(history: TrainingHistory) -> Sign | None:
         is_meant = _STAYS.search(label) and (changing or not blending_place(history, label))
         if is_meant or not (equal or follows):
             continue
-        tested = [one for one in history.evaluations if _is_tested(history, one.model, path)]
+        tested = [e for e in history.evaluations if _is_tested(history, e.model, path)]
         is_tested = len(tested) >= _UNCHANGED
         if not (is_tested or history.ended or history.count >= _UNCHANGED_WHEN_ASKED):
             continue
         instead = is_tested and not any(
-            _is_tested(history, one.model, twin) for one in history.evaluations
+            _is_tested(history, evaluation.model, twin) for evaluation in history.evaluations
         )
         text = (
             f"{label} has the layers of {twin or 'the trained model'} and is used, but none of its weights has changed in "
             f"{history.count} iterations."
         )
-        place = blending or copy_place(history, path) or next((one.place for one in tested), None)
+        place = blending or copy_place(history, path) or next((e.place for e in tested), None)
         meant = follows or instead or blending is not None
         return Sign(text, place, layer=path, weaker=0.0 if meant else 0.45)
     return None
@@ -1087,11 +1088,11 @@ def _still_copies(history: TrainingHistory) -> Iterator[tuple[str, str, bool]]:
     looks = [others for others in _fingerprints(history) if others]
     if len(looks) < _UNCHANGED or not history.iterations:
         return
-    trained = {one.name: one for one in history.parameters if one.held}
-    others = {one.name: one for one in history.parameters if not one.held and one.name in looks[-1]}
+    trained = {parameter.name: parameter for parameter in history.parameters if parameter.held}
+    others = {p.name: p for p in history.parameters if not p.held and p.name in looks[-1]}
     model = {layer.path: layer.model for layer in history.layers}
-    learning = {model.get(one.layer) for one in trained.values()}
-    shapes = ({name: one.shape for name, one in of.items()} for of in (others, trained))
+    learning = {model.get(parameter.layer) for parameter in trained.values()}
+    shapes = ({name: parameter.shape for name, parameter in of.items()} for of in (others, trained))
     for path, twin in _twins(*shapes):
         names = [name for name in others if _is_within(name, path)]
         # What asks for gradients next to trained layers was left out of the optimizer, and is no copy.
@@ -1106,14 +1107,14 @@ def _still_copies(history: TrainingHistory) -> Iterator[tuple[str, str, bool]]:
 
 def _is_tested(history: TrainingHistory, called: str, path: str) -> bool:
     """Whether an evaluation calls the model that a path is in."""
-    number = next((one.model for one in history.layers if one.path == path), 0)
+    number = next((layer.model for layer in history.layers if layer.path == path), 0)
     return called.partition("/")[0] == str(number)
 
 
 def _fingerprints(history: TrainingHistory) -> list[Mapping[str, float]]:
     """Those of parameters that no optimizer holds, of all iterations and evaluations that were inspected."""
-    tested = [one.others for one in history.evaluations]
-    return [*tested, *(one.others for one in history.iterations)]
+    tested = [evaluation.others for evaluation in history.evaluations]
+    return [*tested, *(iteration.others for iteration in history.iterations)]
 
 
 def has_changed(history: TrainingHistory, parameter: Parameter) -> bool:
@@ -1128,8 +1129,8 @@ def _moves(history: TrainingHistory, path: str) -> bool:
     """Whether the parameters under a path are being changed."""
     return any(
         of.get("update", {}).get("rms", 0.0) > 0
-        for one in history.iterations
-        for name, of in one.parameters.items()
+        for iteration in history.iterations
+        for name, of in iteration.parameters.items()
         if _is_within(name, path)
     )
 
@@ -1184,12 +1185,12 @@ def _loads_itself(history: TrainingHistory) -> Sign | None:
 def _stops(history: TrainingHistory) -> Sign | None:
     """Most parameters that were trained get no gradient from some iteration on."""
     stopped: dict[str, int] = {}
-    names = {name for one in history.iterations for name in one.parameters}
+    names = {name for iteration in history.iterations for name in iteration.parameters}
     for name in names:
         seen = [
-            (one.number, of["update"]["rms"] > 0 or "gradient" in of)
-            for one in history.iterations
-            if (of := one.parameters.get(name)) and "update" in of
+            (iteration.number, of["update"]["rms"] > 0 or "gradient" in of)
+            for iteration in history.iterations
+            if (of := iteration.parameters.get(name)) and "update" in of
         ]
         active = [number for number, changes in seen if changes]
         after = [number for number, _ in seen if active and number > active[-1]]
@@ -1198,7 +1199,7 @@ def _stops(history: TrainingHistory) -> Sign | None:
     if len(stopped) < 0.5 * max(len(names), 2):
         return None
     name, since = min(stopped.items(), key=lambda pair: pair[1])
-    parameter = next((one for one in history.parameters if one.name == name), None)
+    parameter = next((p for p in history.parameters if p.name == name), None)
     place = frozen_place(history, parameter) if parameter else None
     text = (
         f"From iteration {since} on, {len(stopped)} of {len(names)} parameters get no gradient and do not change any more, "
@@ -1220,13 +1221,13 @@ def _moments(history: TrainingHistory) -> list[list[Iteration]]:
     ranks = [history, *(of for _, of in sorted(history.ranks.items()) if of.count)]
     if len(ranks) < 2:
         return []
-    numbered = [{one.number: one for one in of.iterations} for of in ranks]
+    numbered = [{iteration.number: iteration for iteration in of.iterations} for of in ranks]
     common = set(numbered[0]).intersection(*numbered[1:])
     return [[of[number] for of in numbered] for number in sorted(common)]
 
 
 def _differ(values: Sequence[float]) -> bool:
-    finite = [one for one in values if np.isfinite(one)]
+    finite = [value for value in values if np.isfinite(value)]
     return bool(finite) and max(finite) - min(finite) > _EQUAL * max(map(abs, finite))
 
 
@@ -1234,22 +1235,22 @@ def _differing(moment: Sequence[Iteration], what: str) -> list[str]:
     """Names of whole parameters that all ranks have and whose weight or gradient differs; a missing one counts as 0."""
     found = []
     for name, of in moment[0].parameters.items():
-        each = [one.parameters[name] for one in moment if name in one.parameters]
+        each = [iteration.parameters[name] for iteration in moment if name in iteration.parameters]
         if (
             "sharded" not in of
             and len(each) == len(moment)
-            and _differ([one.get(what, {}).get("rms", 0.0) for one in each])
+            and _differ([values.get(what, {}).get("rms", 0.0) for values in each])
         ):
             found.append(name)
     return found
 
 
 def _differs_at_start(history: TrainingHistory) -> list[str]:
-    others = [{one.name: one for one in of.parameters} for of in history.ranks.values()]
+    others = [{p.name: p for p in of.parameters} for of in history.ranks.values()]
     return [
-        one.name
-        for one in history.parameters
-        if _differ([one.values.get("rms", 0.0), *(of[one.name].values.get("rms", 0.0) for of in others if one.name in of)])
+        p.name
+        for p in history.parameters
+        if _differ([p.values.get("rms", 0.0), *(of[p.name].values.get("rms", 0.0) for of in others if p.name in of)])
     ]  # fmt: skip
 
 
@@ -1269,11 +1270,11 @@ def _different_steps(
     history: TrainingHistory, moments: Sequence[Sequence[Iteration]]
 ) -> Sign | None:
     counted: tuple[tuple[str, Callable[[Iteration], int], SourceLine | None], ...] = (
-        ("optimizer steps", lambda one: one.stepped, step_place(history)),
-        ("backward passes", lambda one: sum(one.backwards.values()), backward_place(history)),
+        ("optimizer steps", lambda iteration: iteration.stepped, step_place(history)),
+        ("backward passes", lambda i: sum(i.backwards.values()), backward_place(history)),
     )
     for what, count, place in counted:
-        apart = [(m[0].number, [count(one) for one in m]) for m in moments]
+        apart = [(m[0].number, [count(iteration) for iteration in m]) for m in moments]
         apart = [(number, counts) for number, counts in apart if len(set(counts)) > 1]
         if len(apart) >= max(_MOMENTS, 0.3 * len(moments)):
             number, counts = apart[0]
@@ -1285,10 +1286,10 @@ def _different_steps(
 def _different_rates(
     history: TrainingHistory, moments: Sequence[Sequence[Iteration]]
 ) -> Sign | None:
-    apart = [m for m in moments if len({one.rates for one in m}) > 1]
+    apart = [m for m in moments if len({iteration.rates for iteration in m}) > 1]
     if len(apart) < _MOMENTS or apart[-1] is not moments[-1]:
         return None
-    rates = [max(one.rates, default=0.0) for one in apart[0]]
+    rates = [max(iteration.rates, default=0.0) for iteration in apart[0]]
     text = (
         f"In iteration {apart[0][0].number} the learning rates of the ranks are {_listed(rates)}."
     )
@@ -1333,10 +1334,10 @@ def _different_parameters(
         names = next(filter(None, gradients))
         missing = [
             rank
-            for rank, one in enumerate(
+            for rank, iteration in enumerate(
                 next(m for m, g in zip(moments, gradients, strict=True) if g)
             )
-            if "gradient" not in one.parameters.get(names[0], {})
+            if "gradient" not in iteration.parameters.get(names[0], {})
         ]
         text = (
             f"{names[0]} has no gradient on rank {missing[0]}: the ranks train different models."
@@ -1352,17 +1353,17 @@ def _different_parameters(
 
 
 def _listed(values: Sequence[float]) -> str:
-    return ", ".join(f"{one:g}" for one in values)
+    return ", ".join(f"{value:g}" for value in values)
 
 
-def _rows(one: Iteration) -> tuple[str, ...]:
-    return tuple(sorted(row for tensor in one.inputs[:1] for row in tensor.get("rows", ())))
+def _rows(iteration: Iteration) -> tuple[str, ...]:
+    return tuple(sorted(row for tensor in iteration.inputs[:1] for row in tensor.get("rows", ())))
 
 
 def _same_batches(moments: Sequence[Sequence[Iteration]]) -> bool:
     """Whether all ranks have the same examples in each iteration, and not the same in all of them."""
-    batches = [[_rows(one) for one in moment] for moment in moments]
-    batches = [rows for rows in batches if all(len(one) > 1 for one in rows)]
+    batches = [[_rows(iteration) for iteration in moment] for moment in moments]
+    batches = [rows for rows in batches if all(len(examples) > 1 for examples in rows)]
     same = [rows[0] for rows in batches if len(set(rows)) == 1]
     return len(same) >= _SAME_BATCHES and len(same) >= _SHARE * len(batches) and len(set(same)) > 1
 
@@ -1373,7 +1374,7 @@ def _ranks_repeat_data(history: TrainingHistory) -> Sign | None:
     if not moments or not _same_batches(moments):
         return None
     sharded = [
-        of["sharded"] for one in moments[0][:1] for of in one.parameters.values() if "sharded" in of
+        of["sharded"] for i in moments[0][:1] for of in i.parameters.values() if "sharded" in of
     ]
     by_data = all(of.get("dimensions") == 1 for of in sharded) and any(
         layer.kind.startswith("FSDP") for layer in history.layers
@@ -1388,13 +1389,13 @@ def _ranks_repeat_data(history: TrainingHistory) -> Sign | None:
 def _epoch_not_set(history: TrainingHistory) -> Sign | None:
     """The sampler of a distributed training shuffles all epochs alike."""
     epochs: dict[int, list[Record]] = {}
-    for one in history.epochs:
-        if one.get("shuffles") and one.get("epoch") is not None:
-            epochs.setdefault(one["loader"], []).append(one)
+    for epoch in history.epochs:
+        if epoch.get("shuffles") and epoch.get("epoch") is not None:
+            epochs.setdefault(epoch["loader"], []).append(epoch)
     for number, records in epochs.items():
-        if len(records) >= 3 and len({one["epoch"] for one in records}) == 1:
+        if len(records) >= 3 and len({record["epoch"] for record in records}) == 1:
             text = f"set_epoch is never called: in each of {len(records)} epochs the sampler shuffles the examples in the same way."
-            loader = next((one for one in history.loaders if one.get("number") == number), None)
+            loader = next((x for x in history.loaders if x.get("number") == number), None)
             return Sign(text, place_of(loader) if loader else None)
     return None
 
@@ -1429,7 +1430,7 @@ RELATIONS: Sequence[Row] = (
              "Invert the mask: torch.nn.MultiheadAttention excludes what is True, scaled_dot_product_attention what is False."),
     Row("loss_wrong", _of_iterations(_is_bootstrapped), 0.9, "Compute the target within torch.no_grad(), or detach() it."),
     Row("last_activation_wrong", _no_logarithms, 0.93, "Apply log_softmax first."),
-    *(Row(one.fault, _breach(one), 0.9, one.fix) for one in CONTRACTS),
+    *(Row(contract.fault, _breach(contract), 0.9, contract.fix) for contract in CONTRACTS),
     Row("data_duplicated", _same_batch, 0.95, "Create the generator once."),
     Row("input_invalid", _one_symbol, 0.9, "Print the codes before the model: each kind needs its own."),
     Row("last_activation_wrong", _logarithm_of_relu, 0.93, "Use softplus or exp: they are above 0 and have a gradient everywhere."),

@@ -56,15 +56,15 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
 
 def _outweighs(history: TrainingHistory, decay: float) -> bool:
     """Whether an optimizer adds a decay to gradients that is as large as these for most weights."""
-    groups = [group for one in history.optimizers for group in one["groups"]]
-    if any(one["class"] == "AdamW" for one in history.optimizers) or any(
+    groups = [group for optimizer in history.optimizers for group in optimizer["groups"]]
+    if any(optimizer["class"] == "AdamW" for optimizer in history.optimizers) or any(
         group.get("decoupled_weight_decay") for group in groups
     ):
         return False
     ratios = []
-    for one in weights(history):
+    for parameter in weights(history):
         gradients, sizes = (
-            history.parameter_series(one.name, what, "rms")[-10:, 1]
+            history.parameter_series(parameter.name, what, "rms")[-10:, 1]
             for what in ("gradient", "weight")
         )
         if len(gradients) and float(np.median(gradients)) > 0:

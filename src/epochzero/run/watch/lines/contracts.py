@@ -121,12 +121,11 @@ def repeated(program: ParsedFile) -> frozenset[ast.AST]:
     """Functions that run for each batch or example of the training, and the loops over its batches."""
     found: set[ast.AST] = set()
     waiting: list[ast.AST] = [
-        one for one in program.nodes if isinstance(one, Function) and one.name in _ITEMS
+        node for node in program.nodes if isinstance(node, Function) and node.name in _ITEMS
     ]
     for loss in _losses(program):
-        around = (
-            one for one in program.around(loss) if isinstance(one, ast.For | ast.While | Function)
-        )
+        kinds = ast.For | ast.While | Function
+        around = (outer for outer in program.around(loss) if isinstance(outer, kinds))
         inner = next(around, None)
         is_looped = (
             not isinstance(inner, Function)
@@ -135,11 +134,11 @@ def repeated(program: ParsedFile) -> frozenset[ast.AST]:
         )
         waiting += [inner] if inner is not None and is_looped else []
     while waiting:
-        one = waiting.pop()
-        if one in found or (isinstance(one, Function) and _NOT_TRAINED.search(one.name)):
+        node = waiting.pop()
+        if node in found or (isinstance(node, Function) and _NOT_TRAINED.search(node.name)):
             continue
-        found.add(one)
-        for call in ast.walk(one):
+        found.add(node)
+        for call in ast.walk(node):
             function = program.defined(call) if isinstance(call, ast.Call) else None
             if (
                 function is not None
@@ -151,19 +150,19 @@ def repeated(program: ParsedFile) -> frozenset[ast.AST]:
 
 
 def _is_in_loop(program: ParsedFile, node: ast.AST) -> bool:
-    return any(isinstance(one, ast.For | ast.While) for one in program.around(node))
+    return any(isinstance(outer, ast.For | ast.While) for outer in program.around(node))
 
 
 def _is_aside(program: ParsedFile, node: ast.AST) -> bool:
     """Whether a node runs without gradients, or in some iterations only: a measurement, not the training."""
-    for one in program.around(node):
-        if isinstance(one, Function):
+    for outer in program.around(node):
+        if isinstance(outer, Function):
             return False
-        if isinstance(one, ast.With) and re.search(
-            r"no_grad|inference_mode", ast.unparse(one.items[0])
+        if isinstance(outer, ast.With) and re.search(
+            r"no_grad|inference_mode", ast.unparse(outer.items[0])
         ):
             return True
-        if isinstance(one, ast.If) and "%" in ast.unparse(one.test):
+        if isinstance(outer, ast.If) and "%" in ast.unparse(outer.test):
             return True
     return False
 
@@ -205,38 +204,38 @@ def _is_constant_seed(program: ParsedFile, given: ast.expr) -> bool:
         return False
     owner = ast.unparse(given).partition(".")[0]
     stores = [
-        one
-        for one in program.nodes
-        if isinstance(one, ast.Attribute | ast.Name) and last_name(one) == given.attr
-        and isinstance(one.ctx, ast.Store)
+        node
+        for node in program.nodes
+        if isinstance(node, ast.Attribute | ast.Name) and last_name(node) == given.attr
+        and isinstance(node.ctx, ast.Store)
     ]  # fmt: skip
     return bool(_CONFIGURATION.match(owner)) and not any(
-        (function := program.function(one)) is not None and function.name != "__init__"
-        for one in stores
+        (function := program.function(store)) is not None and function.name != "__init__"
+        for store in stores
     )
 
 
 def _moved_alone(program: ParsedFile) -> Broken:
     """An image that is moved while what is located in it stays where it was."""
-    for function in (one for one in program.nodes if isinstance(one, Function)):
+    for function in (node for node in program.nodes if isinstance(node, Function)):
         names = names_in(function)
         located = {name for name in names if _LOCATED.search(name)}
         moves = [
-            one for one in ast.walk(function) if isinstance(one, ast.Assign) and _is_moved(one)
+            node for node in ast.walk(function) if isinstance(node, ast.Assign) and _is_moved(node)
         ]
-        if not located or not moves or any(_LOCATED.search(ast.unparse(one)) for one in moves):
+        if not located or not moves or any(_LOCATED.search(ast.unparse(move)) for move in moves):
             continue
         returned = [
-            one
-            for one in ast.walk(function)
-            if isinstance(one, ast.Return) and isinstance(one.value, ast.Tuple)
+            end
+            for end in ast.walk(function)
+            if isinstance(end, ast.Return) and isinstance(end.value, ast.Tuple)
         ]
-        for one in moves:
-            name = last_name(one.targets[0])
+        for move in moves:
+            name = last_name(move.targets[0])
             for end in returned:
                 given = names_in(end)
                 if name in given and given & located:
-                    yield f"{name} is moved and {', '.join(sorted(given & located))} is not.", one
+                    yield f"{name} is moved and {', '.join(sorted(given & located))} is not.", move
                     return
 
 
@@ -275,7 +274,7 @@ def _dimensions_swapped(program: ParsedFile) -> Broken:
         ):
             of = node.value.func if isinstance(node.value, ast.Call) else node.value
             if isinstance(of, ast.Attribute) and isinstance(of.value, ast.Name):
-                names = [last_name(one) for one in node.targets[0].elts]
+                names = [last_name(element) for element in node.targets[0].elts]
                 sizes[program.function(node), of.value.id] = names
     for call in program.all_calls:
         if last_name(call.func) not in ("view", "reshape") or not isinstance(
@@ -283,7 +282,7 @@ def _dimensions_swapped(program: ParsedFile) -> Broken:
         ):
             continue
         known = sizes.get((program.function(call), last_name(call.func.value)))
-        given = [last_name(one) for one in call.args]
+        given = [last_name(argument) for argument in call.args]
         if (
             known
             and isinstance(call.func.value, ast.Name)
@@ -299,7 +298,7 @@ def _trained_on_held_out(program: ParsedFile) -> Broken:
     """Losses of which each is minimized on validation or test data."""
     found: list[tuple[str, ast.AST] | None] = []
     for loss in _losses(program):
-        loop = next((one for one in program.around(loss) if isinstance(one, ast.For)), None)
+        loop = next((outer for outer in program.around(loss) if isinstance(outer, ast.For)), None)
         named = names_in(loop.iter, attributes=True) if loop else ()
         if loop is not None and any(map(_HELD_OUT_DATA.search, named)):
             found.append((f"The training iterates over {ast.unparse(loop.iter)[:60]}.", loop))
@@ -311,13 +310,13 @@ def _trained_on_held_out(program: ParsedFile) -> Broken:
             if len(call.args) > 1
         )
         of_mask = [
-            (f"The loss that is minimized is that of {one}.", call)
-            for one, other, call in masks
-            if one == other and re.search(r"(^|_|\.)(val|test)_?(mask|idx|index)", one)
+            (f"The loss that is minimized is that of {mask}.", call)
+            for mask, other, call in masks
+            if mask == other and re.search(r"(^|_|\.)(val|test)_?(mask|idx|index)", mask)
         ]
         found.append(next(iter(of_mask), None))
     if found and all(found):
-        yield from (one for one in found if one is not None)
+        yield from (broken for broken in found if broken is not None)
 
 
 def _masks_apart(program: ParsedFile) -> Broken:
@@ -326,14 +325,14 @@ def _masks_apart(program: ParsedFile) -> Broken:
         if len(call.args) > 1 and re.search(
             r"loss|criteri|entropy|nll|mse", last_name(call.func), re.I
         ):
-            one, other = map(_mask_of, call.args[:2])
+            outputs, labels = map(_mask_of, call.args[:2])
             if (
-                one
-                and other
-                and one != other
-                and all(re.search("mask|idx|index", n) for n in (one, other))
+                outputs
+                and labels
+                and outputs != labels
+                and all(re.search("mask|idx|index", n) for n in (outputs, labels))
             ):
-                yield f"Outputs of {one} are compared with labels of {other}.", call
+                yield f"Outputs of {outputs} are compared with labels of {labels}.", call
 
 
 def _mask_of(node: ast.expr) -> str:
@@ -347,7 +346,7 @@ def _mask_of(node: ast.expr) -> str:
 
 def _summed_forward(program: ParsedFile) -> Broken:
     """Discounted returns that are summed up from the first step on: an action is credited with what came before it."""
-    for loop in (one for one in program.nodes if isinstance(one, ast.For)):
+    for loop in (node for node in program.nodes if isinstance(node, ast.For)):
         if re.search(r"revers|\[::-1\]|, -1\)|flip", ast.unparse(loop.iter)):
             continue
         items = names_in(loop.target)
@@ -359,11 +358,11 @@ def _summed_forward(program: ParsedFile) -> Broken:
             ):
                 continue
             own = last_name(node.targets[0])
-            for one, other in (
+            for side, other in (
                 (node.value.left, node.value.right),
                 (node.value.right, node.value.left),
             ):
-                factors = {last_name(part) for part in _factors(one)}
+                factors = {last_name(part) for part in _factors(side)}
                 if (
                     own
                     and own in factors
@@ -382,7 +381,7 @@ def _constant_terms(program: ParsedFile) -> Broken:
             names = [
                 n for n in ast.walk(term) if isinstance(n, ast.Name) and not _is_plain(program, n)
             ]
-            if names and all(_is_cut(program, one, term) for one in names):
+            if names and all(_is_cut(program, name, term) for name in names):
                 text = f"{ast.unparse(term)[:60]} is cut off from the model: this term of the loss has no gradient."
                 yield text, term
 
@@ -395,8 +394,8 @@ def _added(program: ParsedFile, loss: ast.expr) -> Iterator[ast.expr]:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
             waiting += [(node.left, True), (node.right, True)]
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
-            tensors = [one for one in (node.left, node.right) if any(
-                isinstance(n, ast.Name) and not _is_plain(program, n) for n in ast.walk(one)
+            tensors = [factor for factor in (node.left, node.right) if any(
+                isinstance(n, ast.Name) and not _is_plain(program, n) for n in ast.walk(factor)
             )]  # fmt: skip
             if len(tensors) == 1:
                 waiting.append((tensors[0], is_term))
@@ -423,10 +422,10 @@ def _is_plain(program: ParsedFile, name: ast.Name) -> bool:
 
 
 def _is_cut(program: ParsedFile, name: ast.Name, term: ast.expr) -> bool:
-    for one in program.around(name):
-        if isinstance(one, ast.Attribute) and one.attr in (*_CUTS, "data"):
+    for outer in program.around(name):
+        if isinstance(outer, ast.Attribute) and outer.attr in (*_CUTS, "data"):
             return True
-        if one is term:
+        if outer is term:
             break
     return False
 
@@ -456,12 +455,12 @@ def _clipped_upward(program: ParsedFile) -> Broken:
         if name not in ("min", "max", "minimum", "maximum") or len(parts) != 2:
             continue
         uses = [
-            program.behind(Use(one)) if isinstance(one, ast.Name) else Use(one) for one in parts
+            program.behind(Use(part)) if isinstance(part, ast.Name) else Use(part) for part in parts
         ]
-        made = [ast.unparse(one.node) if one is not None else "" for one in uses]
-        clipped = [bool(re.search(r"clamp|clip", one)) for one in made]
+        made = [ast.unparse(use.node) if use is not None else "" for use in uses]
+        clipped = [bool(re.search(r"clamp|clip", source)) for source in made]
         if sum(clipped) != 1 or not all(
-            re.search(r"adv|gae|gain|loss", one) and "ratio" in one for one in made
+            re.search(r"adv|gae|gain|loss", source) and "ratio" in source for source in made
         ):
             continue
         negative = all(map(_begins_with_minus, made))
@@ -489,7 +488,7 @@ def _cooled_alone(program: ParsedFile) -> Broken:
                 (u for u in calls if last_name(u.func) in ("softmax", "log_softmax")), None
             )
             given = (softmax.args[:1] or [softmax.func]) if softmax is not None else []
-            cooled += [bool(_COOLS.search(ast.unparse(one))) for one in given]
+            cooled += [bool(_COOLS.search(ast.unparse(logits))) for logits in given]
         if len(cooled) == 2 and cooled[0] != cooled[1]:
             yield "Only one of the two distributions is divided by the temperature.", call
 
@@ -504,8 +503,8 @@ def _fakes_alike(program: ParsedFile) -> Broken:
             continue
         label = _constant_label(program, call.args[1])
         made = ast.unparse(call.args[0])
-        for one in ast.walk(call.args[0]):
-            before = program.behind(Use(one)) if isinstance(one, ast.Name) else None
+        for part in ast.walk(call.args[0]):
+            before = program.behind(Use(part)) if isinstance(part, ast.Name) else None
             made += f" {ast.unparse(before.node)}" if before is not None else ""
         if label is None or not re.search(r"fake|generated|synth|\b(G|netG|gen)\(", made):
             continue
@@ -587,7 +586,7 @@ def _never_cleared(program: ParsedFile) -> Broken:
     engines = {owner for name, owner, _ in methods if name == "step"}
     used = re.search(r"\.grad\b|\.step\(|\.apply\(", "\n".join(program.lines))
     for name, owner, call in methods if used else ():
-        trains = any(one in repeated(program) for one in program.around(call))
+        trains = any(outer in repeated(program) for outer in program.around(call))
         if name == "backward" and owner not in engines and trains:
             text = (
                 "Gradients are never cleared: each backward pass adds to those of all earlier ones."
@@ -599,22 +598,22 @@ def _never_cleared(program: ParsedFile) -> Broken:
 def _made_again(program: ParsedFile) -> Broken:
     """An optimizer that is created again in each round of its training, without the state of the one before."""
     trained = {
-        next((one for one in program.around(loss) if isinstance(one, ast.For | ast.While)), None)
+        next((o for o in program.around(loss) if isinstance(o, ast.For | ast.While)), None)
         for loss in _losses(program)
     }
     for call in program.all_calls:
         without_state = last_name(call.func) == "SGD" and argument(call, "momentum", 2) is None
         if not _OPTIMIZERS.match(last_name(call.func)) or not call.args or without_state:
             continue
-        loops = (one for one in program.around(call) if isinstance(one, ast.For | ast.While))
+        loops = (outer for outer in program.around(call) if isinstance(outer, ast.For | ast.While))
         for loop in islice(loops, 1):
             inside = list(ast.walk(loop))
             made = {last_name(t) for n in inside if isinstance(n, ast.Assign) for t in n.targets}
             given = names_in(call.args[0], attributes=True)
             between = takewhile(partial(is_not, loop), program.around(call))
-            guarded = any(isinstance(one, ast.If | ast.Try) for one in between)
+            guarded = any(isinstance(outer, ast.If | ast.Try) for outer in between)
             by_epoch = isinstance(loop, ast.For) and "epoch" in last_name(loop.target)
-            trains = loop in trained or (by_epoch and any(one in trained for one in inside))
+            trains = loop in trained or (by_epoch and any(inner in trained for inner in inside))
             if trains and not guarded and not made & given and not _iterates(loop, call):
                 text = f"{last_name(call.func)} is created again in each round of the loop: its averages start over."
                 yield text, call
@@ -633,15 +632,15 @@ def _iterates(loop: ast.For | ast.While, call: ast.Call) -> bool:
 
 def _exchanged(program: ParsedFile, call: ast.Call) -> Broken:
     """Arguments that have each other's place, by their names."""
-    names = [last_name(one) for one in call.args]
-    if len(call.args) < 2 or any(isinstance(one, ast.Starred) for one in call.args):
+    names = [last_name(argument) for argument in call.args]
+    if len(call.args) < 2 or any(isinstance(argument, ast.Starred) for argument in call.args):
         return
     made = maker(program, call)
     called = f"{last_name(call.func)} {last_name(made) if made is not None else ''}"
     first, second = names[:2]
     is_pair = re.search(r"margin_?ranking", called, re.I) is not None
     if _ASYMMETRIC.search(called) and program.defined(call) is None:
-        of_names = [[bool(kind.search(one)) for kind in (_TARGET, _OUTPUT)] for one in names[:2]]
+        of_names = [[bool(kind.search(name)) for kind in (_TARGET, _OUTPUT)] for name in names[:2]]
         if of_names == [[True, False], [False, True]]:
             text = (
                 f"{last_name(call.func)} is given {first} as its input and {second} as its target."
@@ -654,13 +653,13 @@ def _exchanged(program: ParsedFile, call: ast.Call) -> Broken:
         text = f"{second} is given as the positive example and {names[2]} as the negative one."
         yield from [(text, call)] if _NEGATIVE.search(second) else ()
     function = program.defined(call)
-    if function is None or not all(isinstance(one, ast.Name) for one in call.args):
+    if function is None or not all(isinstance(argument, ast.Name) for argument in call.args):
         return
-    parameters = [one.arg for one in function.args.args if one.arg not in ("self", "cls")]
+    parameters = [a.arg for a in function.args.args if a.arg not in ("self", "cls")]
     for (n, a), (m, b) in _pairs(names):
         if len(parameters) > m and a != b and (parameters[n], parameters[m]) == (b, a):
-            others = [[last_name(x) for x in one.args] for one in program.calls_of(function)]
-            if not any(len(one) > m and (one[n], one[m]) == (b, a) for one in others):
+            others = [[last_name(x) for x in other.args] for other in program.calls_of(function)]
+            if not any(len(other) > m and (other[n], other[m]) == (b, a) for other in others):
                 yield f"{function.name} takes ({b}, {a}) and is given ({a}, {b}).", call
                 return
 
@@ -687,8 +686,8 @@ def _unpacked(program: ParsedFile, node: ast.Assign) -> Broken:
     returns = [n for n in inside if isinstance(n, ast.Return) and program.function(n) is function]
     if len(returns) != 1 or not isinstance(returns[0].value, ast.Tuple):
         return
-    given = [last_name(one) for one in target.elts]
-    returned = [last_name(one) for one in returns[0].value.elts]
+    given = [last_name(element) for element in target.elts]
+    returned = [last_name(element) for element in returns[0].value.elts]
     for (n, a), (m, b) in _pairs(given) if len(returned) == len(given) else ():
         if a and b and a != b and (returned[n], returned[m]) == (b, a):
             yield f"The results ({b}, {a}) are stored as ({a}, {b}).", node
@@ -726,8 +725,8 @@ def _masked(program: ParsedFile, node: ast.BinOp) -> Broken:
         return
     name = ast.unparse(counted)
     shapes = ("1 - {}", "1.0 - {}", "~{}", "{}.logical_not()", "torch.logical_not({})")
-    opposites = {one.format(name) for one in shapes}
-    factors = {ast.unparse(_bare(one)) for one in _factors(summed)}
+    opposites = {shape.format(name) for shape in shapes}
+    factors = {ast.unparse(_bare(factor)) for factor in _factors(summed)}
     if factors & opposites and name not in factors:
         yield f"The sum is over what {name} excludes, and is divided by what it includes.", node
 
@@ -772,9 +771,9 @@ def _cooled(program: ParsedFile, node: ast.BinOp) -> Broken:
         value = constant(program, factor) if _TEMPERATURE.match(last_name(factor)) else None
         if not isinstance(value, float) or not 0 < value < 1:
             continue
-        for one in program.around(node):
-            is_argument = isinstance(one, ast.Call) and last_name(one.func) in _NORMALIZES
-            stored = last_name(one.targets[0]) if isinstance(one, ast.Assign) else ""
+        for outer in program.around(node):
+            is_argument = isinstance(outer, ast.Call) and last_name(outer.func) in _NORMALIZES
+            stored = last_name(outer.targets[0]) if isinstance(outer, ast.Assign) else ""
             is_stored = bool(stored) and any(
                 last_name(call.func) in _NORMALIZES
                 and stored in [last_name(argument) for argument in call.args[:1]]
@@ -784,7 +783,7 @@ def _cooled(program: ParsedFile, node: ast.BinOp) -> Broken:
                 text = f"Scores are multiplied by {last_name(factor)} ({value:g}): a temperature divides them."
                 yield text, node
                 return
-            if isinstance(one, ast.stmt):
+            if isinstance(outer, ast.stmt):
                 return
 
 
@@ -807,7 +806,7 @@ def _of_rival(program: ParsedFile, node: ast.Assign) -> Broken:
 
 
 def _words(text: str) -> set[str]:
-    return {one.lower() for one in _WORDS.findall(text)}
+    return {word.lower() for word in _WORDS.findall(text)}
 
 
 def _drawn_apart(program: ParsedFile, node: ast.Assign) -> Broken:
@@ -819,8 +818,8 @@ def _drawn_apart(program: ParsedFile, node: ast.Assign) -> Broken:
     parts = [
         v for t, v in own if isinstance(v, ast.Subscript) and last_name(t) == last_name(v.value)
     ]
-    drawn = [any(map(_is_draw, ast.walk(one.slice))) for one in parts]
-    indices = {ast.unparse(one.slice) for one in parts}
+    drawn = [any(map(_is_draw, ast.walk(part.slice))) for part in parts]
+    indices = {ast.unparse(part.slice) for part in parts}
     if len(parts) > 1 and (sum(drawn) > 1 or (any(drawn) and len(indices) > 1)):
         text = f"{ast.unparse(target)} are put in different orders: labels no longer belong to their inputs."
         yield text, node
@@ -850,7 +849,7 @@ def reordered(history: TrainingHistory) -> tuple[str, SourceLine] | None:
             if use.node in known or not _reorders(program, use.node):
                 continue
             # What else is put in this order may be the labels, along a way that was not followed.
-            if all(one in inside for one in _uses_of(program, use.node)):
+            if all(name in inside for name in _uses_of(program, use.node)):
                 text = f"Only the {what} are put in the order of {ast.unparse(use.node)[:60]}: labels do not belong to their inputs."
                 return text, program.place(applied or use.node)
     return None
@@ -863,23 +862,23 @@ def _uses_of(program: ParsedFile, value: ast.AST) -> Iterator[ast.Name]:
     while waiting:
         node = waiting.pop()
         around = program.around(node)
-        statement = next((one for one in around if isinstance(one, ast.Assign | ast.For)), None)
+        statement = next((o for o in around if isinstance(o, ast.Assign | ast.For)), None)
         stored = (
             statement.targets
             if isinstance(statement, ast.Assign)
             else [getattr(statement, "target", node)]
         )
-        new = {n.id for one in stored for n in ast.walk(one) if isinstance(n, ast.Name)} - names
+        new = {n.id for t in stored for n in ast.walk(t) if isinstance(n, ast.Name)} - names
         names |= new
-        for one in program.nodes:
-            is_read = isinstance(one, ast.Name) and one.id in new and isinstance(one.ctx, ast.Load)
+        for name in program.nodes:
             if (
-                is_read
-                and isinstance(one, ast.Name)
-                and program.function(one) is program.function(value)
+                isinstance(name, ast.Name)
+                and name.id in new
+                and isinstance(name.ctx, ast.Load)
+                and program.function(name) is program.function(value)
             ):
-                yield one
-                part = _part_of(program, one)
+                yield name
+                part = _part_of(program, name)
                 waiting += [part] if part is not None else []
 
 
@@ -894,7 +893,7 @@ def _part_of(program: ParsedFile, name: ast.AST) -> ast.AST | None:
             getattr(outer, "func", None),
             *getattr(outer, "elts", ()),
         )
-        if not any(one is whole for one in inner):
+        if not any(child is whole for child in inner):
             return None
         whole = outer
     return None
@@ -906,7 +905,7 @@ def _reorders(program: ParsedFile, node: ast.AST) -> bool:
         return False
     if last_name(node.func) not in ("roll", "flip"):
         return True
-    given = [ast.unparse(one) for one in (*node.args, *(one.value for one in node.keywords))]
+    given = [ast.unparse(word) for word in (*node.args, *(a.value for a in node.keywords))]
     return given[-1:] in (["0"], ["(0,)"], ["[0]"])
 
 
@@ -918,14 +917,14 @@ def _unended(program: ParsedFile) -> Broken:
         if target is None:
             continue
         products = [list(_factors(side)) for side in (target.left, target.right)]
-        product = next(one for one in products if any(_DISCOUNT.match(last_name(f)) for f in one))
-        ended = [one for one in product if _DONE.match(last_name(_bare(one)))]
+        product = next(p for p in products if any(_DISCOUNT.match(last_name(f)) for f in p))
+        ended = [factor for factor in product if _DONE.match(last_name(_bare(factor)))]
         if ended:
             text = f"The value of the next state counts only where {ast.unparse(ended[0])} is true."
             yield text, target
             continue
         # Whatever it is called, a further factor may be 0 where the episode is over.
-        masked = sum(not isinstance(one, ast.Constant) for one in product) > 2
+        masked = sum(not isinstance(factor, ast.Constant) for factor in product) > 2
         used = (last_name(n) for use in reached(program, target) for n in ast.walk(use.node))
         if not masked and not any(_END.search(name) for name in used):
             text = f"The target adds the discounted value of the next state also where {known[0]} is true."
@@ -937,8 +936,8 @@ def bootstrapped(program: ParsedFile, loss: ast.expr) -> ast.BinOp | None:
     for use in reached(program, loss):
         for node in ast.walk(use.node):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-                factors = [one for side in (node.left, node.right) for one in _factors(side)]
-                if any(_DISCOUNT.match(last_name(one)) for one in factors):
+                factors = [factor for side in (node.left, node.right) for factor in _factors(side)]
+                if any(_DISCOUNT.match(last_name(factor)) for factor in factors):
                     return node
     return None
 
@@ -953,14 +952,14 @@ def bootstrapped_place(history: TrainingHistory) -> SourceLine | None:
 
 
 def _of_calls(broken: Callable[[ParsedFile, ast.Call], Broken]) -> Callable[[ParsedFile], Broken]:
-    return lambda program: (one for call in program.all_calls for one in broken(program, call))
+    return lambda program: (found for call in program.all_calls for found in broken(program, call))
 
 
 def _of_nodes(
     kind: type[ast.AST], broken: Callable[[ParsedFile, Any], Broken]
 ) -> Callable[[ParsedFile], Broken]:
     return lambda program: (
-        one for node in program.nodes if isinstance(node, kind) for one in broken(program, node)
+        found for node in program.nodes if isinstance(node, kind) for found in broken(program, node)
     )
 
 

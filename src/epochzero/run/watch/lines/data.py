@@ -327,11 +327,11 @@ def _collated(program: ParsedFile, loader: ast.Call, number: int) -> ast.expr | 
     collate = argument(loader, "collate_fn")
     for function in program.nodes:
         if isinstance(function, Function) and collate and function.name == last_name(collate):
-            ends = [one.value for one in ast.walk(function) if isinstance(one, ast.Return)]
+            ends = [end.value for end in ast.walk(function) if isinstance(end, ast.Return)]
             for end in ends:
                 pairs = zip(end.keys, end.values, strict=True) if isinstance(end, ast.Dict) else ()
                 named = {k.value: v for k, v in pairs if isinstance(k, ast.Constant)}
-                return next((named[one] for one in _NAMES[number] if one in named), None)
+                return next((named[name] for name in _NAMES[number] if name in named), None)
     return None
 
 
@@ -341,7 +341,7 @@ def _of_loader(history: TrainingHistory, number: int) -> list[Step]:
     for call in reversed(program.calls(place.line)) if program and place else ():
         entry = _collated(program, call, number) if program else None
         if program and entry is not None:
-            return [(program, one) for one in program.lineage(Use(entry))]
+            return [(program, use) for use in program.lineage(Use(entry))]
         if program and "Loader" in last_name(call.func):
             return [(program, use) for use in program.lineage(Use(call, (EACH, number)))]
         given = argument(call, "xy"[number], number)

@@ -25,10 +25,10 @@ def activation_place(layer: ModelLayer | None, path: str) -> SourceLine | None:
     if program is None:
         return layer.place
     owner = program.class_at(layer.place.line)
-    called = [one for one in program.all_calls if last_name(one.func) == name]
-    called = [one for one in called if owner is None or program.owner(one) is owner] or called
+    called = [call for call in program.all_calls if last_name(call.func) == name]
+    called = [call for call in called if owner is None or program.owner(call) is owner] or called
     own = layer.path.rpartition(".")[2]
-    around = [one for one in called if any(last_name(n) == own for n in ast.walk(one))]
+    around = [call for call in called if any(last_name(n) == own for n in ast.walk(call))]
     found = around or called
     return program.place(found[-1]) if found else layer.place
 
@@ -45,7 +45,7 @@ def call_place(layer: ModelLayer | None) -> SourceLine | None:
         for call in program.all_calls
         if last_name(call.func) == own and isinstance(call.func, ast.Attribute)
     )
-    return next((program.place(one) for one in calls if program.owner(one) is found[1]), place)
+    return next((program.place(call) for call in calls if program.owner(call) is found[1]), place)
 
 
 def omission_place(layer: ModelLayer) -> SourceLine | None:
@@ -73,8 +73,8 @@ def ignores_an_argument(layer: ModelLayer) -> bool:
     forward = found[0].method(found[1], "forward") if found else None
     if forward is None:
         return False
-    read = {one.id for one in ast.walk(forward) if isinstance(one, ast.Name)}
-    return any(one.arg not in read and one.arg[:1] != "_" for one in forward.args.args[1:])
+    read = {node.id for node in ast.walk(forward) if isinstance(node, ast.Name)}
+    return any(a.arg not in read and a.arg[:1] != "_" for a in forward.args.args[1:])
 
 
 def _forward(layer: ModelLayer | None) -> tuple[ParsedFile, ast.ClassDef] | None:
@@ -89,12 +89,12 @@ def replaced_place(optimizer: SourceLine | None) -> SourceLine | None:
     program = parsed(optimizer.path) if optimizer is not None else None
     calls = program.calls(optimizer.line) if program and optimizer else []
     held = [
-        ast.unparse(one.func.value)
+        ast.unparse(node.func.value)
         for call in calls
-        for one in ast.walk(call)
-        if isinstance(one, ast.Call)
-        and isinstance(one.func, ast.Attribute)
-        and "parameters" in one.func.attr
+        for node in ast.walk(call)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and "parameters" in node.func.attr
     ]
     for node in program.nodes if program and calls else ():
         if program and isinstance(node, ast.Assign) and node.lineno > calls[0].lineno:
@@ -103,9 +103,9 @@ def replaced_place(optimizer: SourceLine | None) -> SourceLine | None:
                 last_name(getattr(node.value, "func", ast.Pass())),
             )
             of_model = any(
-                target == one
-                or target.startswith((f"{one}.", f"{one}[", f"{one.partition('[')[0]}["))
-                for one in held
+                target == owner
+                or target.startswith((f"{owner}.", f"{owner}[", f"{owner.partition('[')[0]}["))
+                for owner in held
             )
             same = program.function(node) is program.function(calls[0])
             if of_model and same and name[:1].isupper() and not name.isupper():
@@ -141,7 +141,7 @@ def initialization_place(history: TrainingHistory, parameter: Parameter) -> Sour
     ]
     if not fits:
         return layer.place
-    _, _, program, node = max(fits, key=lambda one: one[:2])
+    _, _, program, node = max(fits, key=lambda fit: fit[:2])
     return program.place(_chosen(program, node))
 
 
@@ -156,13 +156,11 @@ def _filled(program: ParsedFile) -> Iterator[tuple[ast.AST, ast.expr]]:
                 yield node, target
         elif isinstance(node, ast.Assign | ast.AugAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            yield from (
-                (node, one) for one in targets if "weight" in _words(one) or "bias" in _words(one)
-            )
+            yield from ((node, t) for t in targets if "weight" in _words(t) or "bias" in _words(t))
 
 
 def _words(node: ast.AST) -> set[str]:
-    return {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+    return {inner.attr for inner in ast.walk(node) if isinstance(inner, ast.Attribute)}
 
 
 def _fit(program: ParsedFile, node: ast.AST, target: ast.expr, layer: ModelLayer, name: str) -> int:
@@ -172,7 +170,7 @@ def _fit(program: ParsedFile, node: ast.AST, target: ast.expr, layer: ModelLayer
     ):
         target = target.value
     if isinstance(target, ast.Name):
-        of_any = any("parameters" in ast.dump(one.node) for one in program.lineage(Use(target)))
+        of_any = any("parameters" in ast.dump(use.node) for use in program.lineage(Use(target)))
         return int(of_any and _is_let_through(program, node, name))
     if not isinstance(target, ast.Attribute) or target.attr != name.rpartition(".")[2]:
         return 0
@@ -181,10 +179,10 @@ def _fit(program: ParsedFile, node: ast.AST, target: ast.expr, layer: ModelLayer
     if step:
         return 3 if step == parts[-1] else int(step in parts)
     own_calls = program.calls(layer.place.line) if layer.place else []
-    for one in program.lineage(Use(owner)):
-        if isinstance(one.node, ast.Call) and one.node in own_calls:
-            return 3 if last_name(one.node.func) == layer.kind else 2
-        if isinstance(one.node, ast.Call) and last_name(one.node.func)[:1].isupper():
+    for use in program.lineage(Use(owner)):
+        if isinstance(use.node, ast.Call) and use.node in own_calls:
+            return 3 if last_name(use.node.func) == layer.kind else 2
+        if isinstance(use.node, ast.Call) and last_name(use.node.func)[:1].isupper():
             return 0
     guards = [ast.unparse(test) for test, _ in _guards(program, node)]
     kinds = [test for test in guards if "isinstance" in test]
@@ -203,10 +201,10 @@ def _is_let_through(program: ParsedFile, node: ast.AST, name: str) -> bool:
 def _guards(program: ParsedFile, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
     """The conditions around a statement, and whether it is what is done otherwise."""
     inner = node
-    for one in program.around(node):
-        if isinstance(one, ast.If):
-            yield one.test, inner in one.orelse
-        inner = one
+    for outer in program.around(node):
+        if isinstance(outer, ast.If):
+            yield outer.test, inner in outer.orelse
+        inner = outer
 
 
 def _chosen(program: ParsedFile, node: ast.AST) -> ast.AST:
@@ -229,9 +227,9 @@ def frozen_place(history: TrainingHistory, parameter: Parameter) -> SourceLine |
         optimizer = next(map(place_of, history.optimizers), None)
         return replaced_place(optimizer) or optimizer or made
     for program in sources(history):
-        for one in program.nodes:
-            if _detaches(program, one) if parameter.trainable else _freezes(one):
-                return program.place(one)
+        for node in program.nodes:
+            if _detaches(program, node) if parameter.trainable else _freezes(node):
+                return program.place(node)
     return made
 
 
@@ -242,16 +240,16 @@ def copy_place(history: TrainingHistory, path: str) -> SourceLine | None:
     for program in sources(history):
         if (never := _never_reached(program, name, history.count)) is not None:
             return never
-        for one in program.nodes:
-            if isinstance(one, ast.Assign) and any(last_name(t) == name for t in one.targets):
-                if last_name(getattr(one.value, "func", one.value)) in (
+        for node in program.nodes:
+            if isinstance(node, ast.Assign) and any(last_name(t) == name for t in node.targets):
+                if last_name(getattr(node.value, "func", node.value)) in (
                     "deepcopy",
                     "EMA",
                     "AveragedModel",
                 ):
-                    return program.place(one)
-            elif isinstance(one, ast.For) and name in {last_name(n) for n in ast.walk(one.iter)}:
-                found.append(program.place(one))
+                    return program.place(node)
+            elif isinstance(node, ast.For) and name in {last_name(n) for n in ast.walk(node.iter)}:
+                found.append(program.place(node))
     return found[-1] if found and name else None
 
 
@@ -265,7 +263,7 @@ def _never_reached(program: ParsedFile, name: str, count: int) -> SourceLine | N
             or last_name(call.func.value) != name
         ):
             continue
-        for test in (one.test for one in program.around(call) if isinstance(one, ast.If)):
+        for test in (outer.test for outer in program.around(call) if isinstance(outer, ast.If)):
             for part in ast.walk(test):
                 if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod):
                     period = constant(program, part.right)
@@ -291,7 +289,7 @@ def _blending(history: TrainingHistory) -> Iterator[tuple[ParsedFile, ast.For]]:
     for program in sources(history):
         for loop in program.nodes:
             if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call):
-                both = sum("parameters" in ast.unparse(one) for one in loop.iter.args) == 2
+                both = sum("parameters" in ast.unparse(a) for a in loop.iter.args) == 2
                 if both and last_name(loop.iter) == "zip":
                     yield program, loop
 
@@ -306,7 +304,7 @@ def blending_place(history: TrainingHistory, name: str = "") -> SourceLine | Non
     for program, loop in _blending(history):
         function = program.function(loop)
         calls = list(program.calls_of(function)) if function else []
-        named = {last_name(n) for one in (loop.iter, *calls) for n in ast.walk(one)}
+        named = {last_name(n) for part in (loop.iter, *calls) for n in ast.walk(part)}
         if not name or name in named:
             return program.place(loop.body[0])
     return None

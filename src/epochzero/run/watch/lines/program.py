@@ -71,7 +71,7 @@ def parsed(path: str) -> ParsedFile | None:
 def names_in(*nodes: ast.AST, attributes: bool = False) -> set[str]:
     """The names that an expression or a statement reads or stores; with attributes, theirs too."""
     kinds = (ast.Name, ast.Attribute) if attributes else ast.Name
-    return {last_name(one) for node in nodes for one in ast.walk(node) if isinstance(one, kinds)}
+    return {last_name(part) for node in nodes for part in ast.walk(node) if isinstance(part, kinds)}
 
 
 def last_name(node: ast.AST) -> str:

@@ -64,7 +64,7 @@ def setting_place(
     if made is None or program is None:
         return made
     calls = program.calls(made.line)
-    for call in reversed([one for one in calls if last_name(one.func) == name] or calls):
+    for call in reversed([other for other in calls if last_name(other.func) == name] or calls):
         value = (
             argument(call, _OF_KERAS.get(keyword, keyword))
             or argument(call, keyword, position)
@@ -72,20 +72,20 @@ def setting_place(
         )
         if value is not None:
             return program.place(origin(program, value))
-    if any(last_name(one.func) in ("train", "fit") for one in calls):
+    if any(last_name(call.func) in ("train", "fit") for call in calls):
         # Of a trainer, its arguments have the settings.
         names = (keyword, *filter(None, (_OF_KERAS.get(keyword), _OF_TRAINERS.get(keyword))))
-        given = (argument(one, word) for one in program.all_calls for word in names)
-        value = next((one for one in given if one is not None), None)
+        given = (argument(call, word) for call in program.all_calls for word in names)
+        value = next((value for value in given if value is not None), None)
         return program.place(origin(program, value)) if value is not None else made
     return made
 
 
 def decay_place(history: TrainingHistory) -> SourceLine | None:
     """The line that set a weight decay: of an optimizer, else the regularizer of a layer of Keras."""
-    layer = next((one for one in history.layers if one.settings.get("weight_decay")), None)
+    layer = next((layer for layer in history.layers if layer.settings.get("weight_decay")), None)
     of_optimizer = any(
-        group.get("weight_decay") for one in history.optimizers for group in one.get("groups", ())
+        group.get("weight_decay") for o in history.optimizers for group in o.get("groups", ())
     )
     if layer is not None and not of_optimizer:
         return setting_place(layer.place, "kernel_regularizer", name=layer.kind)
@@ -105,13 +105,13 @@ def is_stepped(place: SourceLine | None) -> bool:
     program = parsed(place.path) if place else None
     named = [
         target
-        for one in (program.nodes if program else ())
+        for statement in (program.nodes if program else ())
         if place
-        and isinstance(one, ast.Assign)
-        and one.lineno <= place.line <= (one.end_lineno or 0)
-        for target in one.targets
+        and isinstance(statement, ast.Assign)
+        and statement.lineno <= place.line <= (statement.end_lineno or 0)
+        for target in statement.targets
     ]
-    names = {last_name(one) for one in named} - {""}
+    names = {last_name(target) for target in named} - {""}
     return not names or any(
         isinstance(call.func, ast.Attribute)
         and call.func.attr == "step"
@@ -125,9 +125,9 @@ def warmup_place(history: TrainingHistory) -> SourceLine | None:
     made = place_of(history.schedulers[-1]) if history.schedulers else None
     program = parsed(made.path) if made else None
     nodes = program.nodes if program else ()
-    given = [(str(one.arg), one.value) for one in nodes if isinstance(one, ast.keyword)]
+    given = [(str(node.arg), node.value) for node in nodes if isinstance(node, ast.keyword)]
     given += [
-        (last_name(one.targets[0]), one.value) for one in nodes if isinstance(one, ast.Assign)
+        (last_name(node.targets[0]), node.value) for node in nodes if isinstance(node, ast.Assign)
     ]
     value = next((value for name, value in given if "warm" in name.lower()), None)
     return program.place(origin(program, value)) if program and value is not None else None
@@ -140,7 +140,7 @@ def stepping_place(history: TrainingHistory, call: SourceLine | None) -> SourceL
     made = place_of(history.schedulers[-1]) if history.schedulers else None
     program = parsed(made.path) if made else None
     entries = (_entry(node, "interval") for node in (program.nodes if program else ()))
-    value = next((one for one in entries if one is not None), None)
+    value = next((entry for entry in entries if entry is not None), None)
     return program.place(value) if program and value is not None else schedule_place(history)
 
 
@@ -150,7 +150,7 @@ def stated_iterations(history: TrainingHistory) -> int | None:
         return history.planned or history.count
     made = next(map(place_of, (*history.schedulers, *history.optimizers)), None)
     program = parsed(made.path) if made else None
-    batches = max((int(one.get("batches") or 0) for one in history.epochs), default=0)
+    batches = max((int(epoch.get("batches") or 0) for epoch in history.epochs), default=0)
     given = [
         argument(call, name) for call in (program.all_calls if program else ()) for name in _EPOCHS
     ]
@@ -159,8 +159,8 @@ def stated_iterations(history: TrainingHistory) -> int | None:
         if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and loop.iter.args:
             counts = last_name(loop.iter.func) == "range" and "epoch" in last_name(loop.target)
             given += [loop.iter.args[-1]] if counts else []
-    numbers = [constant(program, one) for one in given if program]
-    epochs = [one for one in numbers if type(one) is int]
+    numbers = [constant(program, count) for count in given if program]
+    epochs = [number for number in numbers if type(number) is int]
     return batches * max(epochs) if batches and epochs else None
 
 
@@ -205,8 +205,8 @@ def _of_key(program: ParsedFile, mapping: ast.expr, key: str) -> ast.expr | None
     """What a dictionary has for a key; one within another is found by its own."""
     if isinstance(mapping, ast.Subscript):
         mapping = _of_key(program, mapping.value, last_name(mapping)) or mapping
-    for one in program.lineage(Use(mapping)):
-        value = _entry(one.node, key)
+    for use in program.lineage(Use(mapping)):
+        value = _entry(use.node, key)
         if value is not None:
             return value
     return None
@@ -287,14 +287,14 @@ def _written(program: ParsedFile, node: ast.expr, use: Use) -> ast.expr | None:
     """Where ``args.name``, ``config["name"]`` or a parameter is given a value: by that name, in the file."""
     name = last_name(node)
     whole = node.value if isinstance(node, ast.Attribute | ast.Subscript) and name else None
-    for one in program.lineage(Use(whole, (), use.calls)) if whole is not None else ():
-        if (value := _entry(one.node, name)) is not None:
+    for step in program.lineage(Use(whole, (), use.calls)) if whole is not None else ():
+        if (value := _entry(step.node, name)) is not None:
             return value
     for call in program.all_calls:
         if name and _is_option(call, name):
             return argument(call, "default") or call
-    anywhere = (_entry(one, name) for one in program.nodes) if whole is not None else ()
-    return next((one for one in anywhere if one is not None and last_name(one) != name), None)
+    anywhere = (_entry(node, name) for node in program.nodes) if whole is not None else ()
+    return next((e for e in anywhere if e is not None and last_name(e) != name), None)
 
 
 def _is_option(call: ast.Call, name: str) -> bool:
