@@ -406,11 +406,7 @@ class _Reading:
                 str(word) for r in self._of("begun") for word in r.get("arguments", ())
             ),
             cycles=tuple(map(_cycle, self._of("cycle"))),
-            calls={
-                str(each_record["line"]): SourceLine(*each_record["place"])
-                for each_record in self._of("call")
-                if each_record["place"]
-            },
+            calls={str(r["line"]): SourceLine(*r["place"]) for r in self._of("call") if r["place"]},
             loads=self._of("load"),
             ended=self._ended,
             count=self._count,
@@ -430,10 +426,10 @@ class _Reading:
             self._names[int(record["number"])] = str(record["name"])
         elif kind == "model":
             self._models[int(record["number"])] = record
-            for each_value in (*record["layers"], *record["parameters"]):
-                key = int(record["number"]), _identity(each_value)
-                self._first.setdefault(key, each_value)
-                if each_value.get("trainable") is False:
+            for named in (*record["layers"], *record["parameters"]):
+                key = int(record["number"]), _identity(named)
+                self._first.setdefault(key, named)
+                if named.get("trainable") is False:
                     self._frozen.add(key)
         elif kind == "losses":
             for iteration, line, value in record["losses"]:

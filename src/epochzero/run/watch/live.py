@@ -186,9 +186,9 @@ class TrainingWatcher(Watcher):
         self.watched = with_options(conclude(history), history.arguments)
         # A confirmed finding is shown however weak its signs are: the job may be terminated for it.
         found = [f for f in self.watched.findings if f.confidence >= TOLD or f.state == CONFIRMED]
-        new = [each_finding for each_finding in found if not self._is_reported(each_finding)]
+        new = [f for f in found if not self._is_reported(f)]
         self._tell_news(self.watched, new)
-        self._reported.update((each_finding.word, each_finding.state) for each_finding in new)
+        self._reported.update((f.word, f.state) for f in new)
         for finding in new:
             yield JobEvent(*self._clock.now(), FOUND_EVENT, finding.text, details=_details(finding))
         ending = next((f for f in new if fails(f, self._options.fail_on)), None)
@@ -203,7 +203,7 @@ class TrainingWatcher(Watcher):
 
     def _tell_news(self, watched: WatchResult, new: Sequence[TrainingFinding]) -> None:
         """What is new, and what of it is only a symptom of the root."""
-        symptoms = tuple(each_finding for each_finding in new if each_finding in watched.symptoms)
+        symptoms = tuple(f for f in new if f in watched.symptoms)
         if watched.root is not None and (watched.root in new or symptoms):
             self._on_news(News(watched.root, symptoms, known=watched.root not in new))
         for finding in new:

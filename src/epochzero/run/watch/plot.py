@@ -54,8 +54,8 @@ def chart(
     if mark is not None and frame.first <= mark <= frame.last:
         x = frame.x(mark)
         parts.append(f'<path class="mark" d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}"/>')
-    for color, each_array in enumerate(drawn.values()):
-        parts.append(f'<path class="line c{color % 6}" d="{frame.path(each_array)}"/>')
+    for color, array in enumerate(drawn.values()):
+        parts.append(f'<path class="line c{color % 6}" d="{frame.path(array)}"/>')
     svg = _svg(WIDTH, HEIGHT, f"{label}. {text}", parts)
     return svg + (_legend(list(drawn)) if len(drawn) > 1 else "")
 

@@ -54,13 +54,13 @@ def schedules_of(optimizer: Any, callbacks: Iterable[Any]) -> Iterator[dict[str,
     found = [callback for callback in callbacks if type(callback).__name__ in _SCHEDULES]
     if hasattr(inside, "get_config"):
         found.append(inside)
-    for each_value in found:
+    for schedule in found:
         settings = {
             name: value
-            for name, value in vars(each_value).items()
+            for name, value in vars(schedule).items()
             if isinstance(value, (bool, int, float, str))
         }
-        yield {"class": type(each_value).__name__, "settings": settings}
+        yield {"class": type(schedule).__name__, "settings": settings}
 
 
 def clipping_of(optimizer: Any) -> tuple[str, str, float] | None:

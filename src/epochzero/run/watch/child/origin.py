@@ -90,7 +90,7 @@ def differences_of_pairs(loss: torch.Tensor) -> list[int] | None:
         if node in seen:
             continue
         seen.add(node)
-        parts = [each_node for each_node, _ in node.next_functions]
+        parts = [function for function, _ in node.next_functions]
         if type(node).__name__ in ("SubBackward0", "RsubBackward1") and parts.count(None) == 1:
             shape = _shape(node)
             output = next(part for part in parts if part is not None)

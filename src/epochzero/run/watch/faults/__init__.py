@@ -49,5 +49,5 @@ def _find(
 ) -> Iterator[TrainingFinding]:
     """What the rows find; if they find nothing, what the module of the same fault does."""
     found = [finding for row in rows for finding in row.find(history)]
-    for each_finding in found or (find(history) if find else ()):
-        yield replace(each_finding, causes=_causes().get(each_finding.word, ()))
+    for finding in found or (find(history) if find else ()):
+        yield replace(finding, causes=_causes().get(finding.word, ()))

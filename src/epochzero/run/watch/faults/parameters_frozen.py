@@ -70,14 +70,14 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             continue
         if (found is frozen and well) or _was_trained(history, found):
             continue
-        each_parameter = found[0]
+        parameter = found[0]
         more = f", as do {len(found) - 1} others" if len(found) > 1 else ""
         yield TrainingFinding(
             "parameters_frozen",
             0,
-            f"{each_parameter.name} {text}{more}.",
-            layer=each_parameter.layer,
-            place=frozen_place(history, each_parameter),
+            f"{parameter.name} {text}{more}.",
+            layer=parameter.layer,
+            place=frozen_place(history, parameter),
             confidence=certain - (0.4 if well else 0.0),
             fix="Pass model.parameters() to the optimizer after the whole model is built; check for detach(), .data, "
 "no_grad() and requires_grad=False.",

@@ -59,23 +59,23 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         # One layer at zero is a way to begin gently; several are not.
         if not found or (found is not large and len(found) < max(1, 0.4 * len(known))):
             continue
-        each_parameter = found[0]
+        parameter = found[0]
         values = text.format(
-            n=math.prod(each_parameter.shape),
-            rms=each_parameter.values["rms"],
-            mean=each_parameter.values["mean"],
-            scale=_scale(each_parameter),
-            fan=fan_in(each_parameter),
+            n=math.prod(parameter.shape),
+            rms=parameter.values["rms"],
+            mean=parameter.values["mean"],
+            scale=_scale(parameter),
+            fan=fan_in(parameter),
         )
         yield TrainingFinding(
             "weight_init_wrong",
             0,
-            f"{each_parameter.name} {values}.",
-            layer=each_parameter.layer,
-            place=initialization_place(history, each_parameter),
+            f"{parameter.name} {values}.",
+            layer=parameter.layer,
+            place=initialization_place(history, parameter),
             confidence=certain,
             fix="Use the layer's default initialization or torch.nn.init.kaiming_uniform_.",
-            evidence={"rms": each_parameter.values["rms"], "layers": float(len(found))},
+            evidence={"rms": parameter.values["rms"], "layers": float(len(found))},
         )
         return
 

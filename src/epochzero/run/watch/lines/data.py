@@ -315,7 +315,7 @@ def _evaluated(history: TrainingHistory) -> list[Step]:
 
 def _steps(history: TrainingHistory, program: ParsedFile, use: Use, number: int) -> list[Step]:
     """The lineage of a value; where it ends at a parameter, as in a trainer's method, that of the loader."""
-    found = [(program, each_use) for each_use in program.lineage(use)]
+    found = [(program, step) for step in program.lineage(use)]
     last = found[-1][1].node
     if isinstance(last, ast.Name) and not any(isinstance(u.node, ast.Call) for _, u in found):
         return found + _of_loader(history, number)

@@ -245,12 +245,12 @@ def _is_other(name: str) -> bool:
 
 
 def _mentions(node: ast.AST, words: re.Pattern[str]) -> bool:
-    return any(words.search(last_name(each_node)) for each_node in ast.walk(node))
+    return any(words.search(last_name(part)) for part in ast.walk(node))
 
 
 def _is_action(program: ParsedFile, use: Use, value: ast.expr) -> bool:
     """Whether a value was computed by an actor, and not cut off from it."""
-    for each_use in reached(program, value):
-        if isinstance(each_use.node, ast.Call) and _ACTOR.match(last_name(each_use.node.func)):
+    for source in reached(program, value):
+        if isinstance(source.node, ast.Call) and _ACTOR.match(last_name(source.node.func)):
             return True
     return False

@@ -329,7 +329,7 @@ class ParsedFile:
                 key = f".{last_name(target)}" if of_class else _key(target)
                 found.setdefault(key, []).append(store)
         for stores in found.values():
-            stores.sort(key=lambda each_store: _position(each_store.target))
+            stores.sort(key=lambda store: _position(store.target))
         return found
 
     def _given(self, owner: ast.ClassDef, name: ast.expr) -> ast.expr | None:
@@ -487,8 +487,8 @@ def _targets(
     elif isinstance(target, ast.Subscript):
         yield from _targets(node, target.value, None, ())
     elif isinstance(target, ast.Tuple | ast.List):
-        for number, each_node in enumerate(target.elts):
-            yield from _targets(node, each_node, value, (*path, number))
+        for number, element in enumerate(target.elts):
+            yield from _targets(node, element, value, (*path, number))
 
 
 def _key(name: ast.AST) -> str:
@@ -500,7 +500,7 @@ def _position(node: ast.AST) -> tuple[int, int]:
 
 
 def _is_in(node: ast.AST, whole: ast.AST) -> bool:
-    return any(each_node is node for each_node in ast.walk(whole))
+    return any(part is node for part in ast.walk(whole))
 
 
 def _parameters(scope: ast.AST) -> set[str]:

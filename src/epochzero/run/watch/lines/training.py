@@ -32,7 +32,7 @@ def epochs_place(history: TrainingHistory) -> SourceLine | None:
     program, node = found
     enclosing = loops(program, node)
     named = [n for n in enclosing if "epoch" in ast.unparse(n.target).lower()]
-    counted = [each_node for each_node in named or enclosing[::-1] if _limit(each_node) is not None]
+    counted = [n for n in named or enclosing[::-1] if _limit(n) is not None]
     if counted:
         return program.place(origin(program, _limit(counted[0]) or counted[0].iter))
     for around in reversed([n for n in program.around(node) if isinstance(n, ast.While)]):
@@ -89,11 +89,11 @@ def evaluation_place(place: SourceLine | None) -> SourceLine | None:
     if found is None:
         return place
     program, node = found
-    for each_node in program.around(node):
-        if isinstance(each_node, ast.With) and any(
-            last_name(item.context_expr) in _NO_GRADIENT for item in each_node.items
+    for outer in program.around(node):
+        if isinstance(outer, ast.With) and any(
+            last_name(item.context_expr) in _NO_GRADIENT for item in outer.items
         ):
-            return program.place(each_node)
+            return program.place(outer)
     return place
 
 
@@ -111,11 +111,11 @@ def loops(program: ParsedFile, node: ast.AST) -> list[ast.For]:
     while node not in seen:
         seen.add(node)
         function = program.function(node)
-        for each_node in program.around(node):
-            if each_node is function:
+        for outer in program.around(node):
+            if outer is function:
                 break
-            if isinstance(each_node, ast.For):
-                found.append(each_node)
+            if isinstance(outer, ast.For):
+                found.append(outer)
         if function is None:
             break
         node = next(program.calls_of(function), node)
