@@ -123,9 +123,9 @@ def _records(training: str, store: str | None) -> tuple[Path, str]:
 
 
 def _history(path: Path) -> TrainingHistory:
-    from epochzero.run.watch.record_reader import Following
+    from epochzero.run.watch.record_reader import RecordFileReader
 
-    following = Following(path)
+    following = RecordFileReader(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     following.read_all()

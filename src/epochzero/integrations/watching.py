@@ -25,7 +25,7 @@ from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines.options import with_options
 from epochzero.run.watch.live import TOLD, fails
 from epochzero.run.watch.model import CONFIRMED, TrainingFinding, WatchResult
-from epochzero.run.watch.record_reader import Followed
+from epochzero.run.watch.record_reader import RecordBuffer
 from epochzero.run.watch.sources import call_of, layer_places
 from epochzero.run.watch.verdict import conclude
 
@@ -95,7 +95,7 @@ class Watch:
         self.fault: TrainingFinding | None = None
         self._fail_on = frozenset((fail_on,) if isinstance(fail_on, str) else fail_on)
         self._raises = raises
-        self._followed = Followed()
+        self._followed = RecordBuffer()
         self._watched: WatchResult | None = None
         self._reported: set[tuple[str, str]] = set()
         self._began, self._spent = time.perf_counter(), 0.0
@@ -169,11 +169,11 @@ class Watch:
             made = call_of(file, type(model).__name__, **near)
             for path, place in layer_places(model, made).items():
                 where = [place.path, place.line, place.text]
-                observer.made.module_made_at(model.get_submodule(path), where)
+                observer.components.module_made_at(model.get_submodule(path), where)
         if optimizer is not None:
             call = call_of(file, type(optimizer).__name__, **near)
             line = [file, call[1].lineno, ""] if call else None
-            observer.made.optimizer_made(optimizer, line)
+            observer.components.optimizer_made(optimizer, line)
 
     def _hear(self, record: dict[str, Any]) -> None:
         self._followed.take(record, len(str(record)))

@@ -16,7 +16,7 @@ from epochzero.cli import render_watch
 from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.live import EVENT, EXIT_CODE, FOUND_EVENT, News
 from epochzero.run.watch.model import TrainingFinding, of_dict, to_dict
-from epochzero.run.watch.record_reader import MOST_BYTES, Followed, Following
+from epochzero.run.watch.record_reader import MOST_BYTES, RecordBuffer, RecordFileReader
 from tests.run.conftest import Ask, Kept
 from tests.torch_jobs import light_torch
 from tests.waiting import PATIENCE_S
@@ -251,7 +251,7 @@ def test_of_several_ranks_the_first_is_watched(run: Run, tmp_path: Path, kept: K
 
 
 def test_of_many_records_an_even_choice_is_held() -> None:
-    followed = Followed()
+    followed = RecordBuffer()
     followed.take({"kind": "begun"}, 10)
     size = MOST_BYTES // 1000
     for number in range(3000):
@@ -265,7 +265,7 @@ def test_of_many_records_an_even_choice_is_held() -> None:
 
 def test_a_file_that_is_begun_anew_is_read_anew(tmp_path: Path) -> None:
     path = tmp_path / "watch.jsonl"
-    following = Following(path)
+    following = RecordFileReader(path)
     assert not following.read()
     path.write_bytes(b'{"kind":"begun","pid":1}\n{"kind":"los')
     assert following.read()

@@ -19,7 +19,7 @@ from epochzero.run.watch.faults import loss_wrong, optimizer_wrong, parameters_f
 from epochzero.run.watch.faults._relations import RELATIONS
 from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.model import TrainingFinding
-from epochzero.run.watch.record_reader import Following
+from epochzero.run.watch.record_reader import RecordFileReader
 from tests.run.watch.child.conftest import watched
 
 Training = Callable[[], object]
@@ -473,7 +473,7 @@ def test_ranks_have_files_of_their_own(tmp_path: Any) -> None:
         with watched(path=rank_path(path, rank)):
             model = nn.Linear(3, 1)
             _steps(model, lambda model=model: model(torch.ones(2, 3)).sum(), times=3)
-    following = Following(tmp_path / "watch.jsonl")
+    following = RecordFileReader(tmp_path / "watch.jsonl")
     following.read_all()
     assert following.history().ranks[1].count == 3
     assert read_records(tmp_path / "watch.jsonl").ranks.keys() == {1}

@@ -106,7 +106,7 @@ def load(*packages: str) -> None:
         importlib.import_module(package)
 
 
-class Watching:
+class WatcherThread:
     """One watcher in its thread."""
 
     def __init__(

@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 from epochzero import platform
 from epochzero.errors import InputError
 from epochzero.platform import adopt_orphans
-from epochzero.run.observers.watcher import Clock, EndJob, Watcher, Watching
+from epochzero.run.observers.watcher import Clock, EndJob, Watcher, WatcherThread
 from epochzero.run.process.guard_process import Guarding
 from epochzero.run.process.siblings import failed_sibling
 from epochzero.run.process.signals import Signals
@@ -136,7 +136,7 @@ class _Attempt:
         self.journal = journal
         self.options = options
         self.logs: Logs | None = None
-        self.watching: list[Watching] = []
+        self.watching: list[WatcherThread] = []
         self.terminal: Terminal | None = None
         self.keys: Keys | None = None
         self.exited: tuple[tuple[float, float], int, int | None] | None = None
@@ -161,7 +161,7 @@ class _Attempt:
         if self.folder is not None:
             self.logs = Logs(self.folder, self.options.keep, terminal="stdout" if typed else "")
             self.watching = [
-                Watching(watcher, self.keep, self.clock, self._end_for) for watcher in watchers
+                WatcherThread(watcher, self.keep, self.clock, self._end_for) for watcher in watchers
             ]
         if self.terminal is not None:
             # Before the job can write: until then the terminal outside would change line ends once more.

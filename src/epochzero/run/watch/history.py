@@ -75,7 +75,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class TrainingCall:
     """A call of a cycle.
 
     Attributes:
@@ -100,7 +100,7 @@ class Cycle:
     """The calls from the first forward call or backward pass of an iteration to that of the next, in their order."""
 
     number: int
-    calls: tuple[Call, ...]
+    calls: tuple[TrainingCall, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,13 +344,13 @@ def read_records(records: Path | Iterable[Record], planned: int | None = None) -
         planned: iterations in all, if known.
     """
     if not isinstance(records, Path):
-        return _Reading(planned).read(records)
+        return _HistoryBuilder(planned).read(records)
     ranks = {
-        rank: _Reading(planned).read(_of_file(path))
+        rank: _HistoryBuilder(planned).read(_of_file(path))
         for rank in range(1, MOST_RANKS)
         if (path := Path(rank_path(str(records), rank))).exists()
     }
-    return replace(_Reading(planned).read(_of_file(records)), ranks=ranks)
+    return replace(_HistoryBuilder(planned).read(_of_file(records)), ranks=ranks)
 
 
 def _of_file(path: Path) -> Iterable[Record]:
@@ -364,7 +364,7 @@ def _of_file(path: Path) -> Iterable[Record]:
                 yield record
 
 
-class _Reading:
+class _HistoryBuilder:
     def __init__(self, planned: int | None) -> None:
         self._planned = planned
         self._kinds: dict[str, list[Record]] = {}
@@ -566,7 +566,7 @@ def _identity(record: Record) -> str:
 
 def _cycle(record: Record) -> Cycle:
     calls = (
-        Call(str(kind), int(subject), str(line), str(flag), _optional(value))
+        TrainingCall(str(kind), int(subject), str(line), str(flag), _optional(value))
         for kind, subject, line, flag, value in record["calls"]
     )
     return Cycle(int(record["iteration"]), tuple(calls))

@@ -19,7 +19,7 @@ from epochzero.injected.companions import Companion, noted
 from epochzero.run.observers.watcher import Clock, EndJob, Watcher
 from epochzero.run.records.model import JobEvent, Record
 from epochzero.run.watch.model import CONFIRMED
-from epochzero.run.watch.record_reader import Following
+from epochzero.run.watch.record_reader import RecordFileReader
 
 if TYPE_CHECKING:
     from epochzero.run.watch.model import TrainingFinding, WatchResult
@@ -147,7 +147,7 @@ class TrainingWatcher(Watcher):
         """See `Watcher`."""
         self._path = folder / RECORDS_FILE
         self._clock = clock
-        self._following = Following(self._path)
+        self._following = RecordFileReader(self._path)
         return ()
 
     def tick(self) -> Iterator[Record]:

@@ -25,7 +25,7 @@ _FIRST = 100
 _MOST_EVERY = 1 << 20
 
 
-class Followed:
+class RecordBuffer:
     """Records in their order; of a series of too many every second one, every fourth, and so on."""
 
     def __init__(self) -> None:
@@ -68,14 +68,14 @@ class Followed:
         return number < _FIRST or number % self._every == 0
 
 
-class Following(Followed):
+class RecordFileReader(RecordBuffer):
     """The records of a file that grows, or is started again by another process of the job; and those of its other ranks."""
 
     def __init__(self, path: Path, *, alone: bool = False) -> None:
         super().__init__()
         self._path = path
         paths = {} if alone else {n: Path(rank_path(str(path), n)) for n in range(1, MOST_RANKS)}
-        self._ranks = {rank: Following(other, alone=True) for rank, other in paths.items()}
+        self._ranks = {rank: RecordFileReader(other, alone=True) for rank, other in paths.items()}
         self._read = 0
         self._begun = b""
 

@@ -12,8 +12,8 @@ import torch
 
 from epochzero.injected.iterations import Iterations
 from epochzero.run.watch.child.calls import Calls
+from epochzero.run.watch.child.components import Components
 from epochzero.run.watch.child.losses import Loss
-from epochzero.run.watch.child.made import Made
 from epochzero.run.watch.child.models import Models
 from epochzero.run.watch.child.origin import differences_of_pairs, origin
 from epochzero.run.watch.child.places import line_of, locals_of, place, user_frame
@@ -37,7 +37,7 @@ class Backward:
         safety: Safety,
         iterations: Iterations,
         models: Models,
-        made: Made,
+        components: Components,
         scenes: Scenes,
         calls: Calls,
     ) -> None:
@@ -46,7 +46,7 @@ class Backward:
         self._schedule = schedule
         self._iterations = iterations
         self._models = models
-        self._made = made
+        self._components = components
         self._scenes = scenes
         self._calls = calls
         self.is_scheduling = False
@@ -99,7 +99,7 @@ class Backward:
             self._scenes.iteration_ended()
 
     def _look_before(self) -> None:
-        optimizers = self._made.optimizers()
+        optimizers = self._components.optimizers()
         if not self._iterations.backwards:
             self._models.emit(self._iterations.number, optimizers)
             self._look_at_own_loss()
@@ -131,7 +131,7 @@ class Backward:
     @safe
     def step_begins(self, optimizer: Any) -> None:
         """An optimizer is about to step."""
-        self._made.number(optimizer)
+        self._components.number(optimizer)
         if self._iterations.has_stepped(optimizer):
             self._scenes.iteration_ended()
         elif self._scenes.scene.evaluating:
@@ -167,10 +167,10 @@ class Backward:
         looking = self._scenes.scene.looking
         found = max(self._with_gradient, _with_gradient(optimizer)) if looking else None
         self._add("step", optimizer, flag, found)
-        ended = self._iterations.step_ended(optimizer, self._made.optimizers())
+        ended = self._iterations.step_ended(optimizer, self._components.optimizers())
         if self._scenes.scene.looking:
             where = place()
-            number = self._made.number(optimizer)
+            number = self._components.number(optimizer)
             if self._records.is_first("step", (number, line_of(where), self._line)):
                 self._records.emit("step", optimizer=number, place=where, backward=self._line)
         self._scenes.passes.step_ended()
@@ -182,8 +182,8 @@ class Backward:
         """The scaler of gradients has found some that are not finite, and left out the step."""
         self._add("step", optimizer, "skipped")
         self._scenes.scene.note("skipped_steps", 1)
-        self._made.number(optimizer)
-        if self._iterations.step_ended(optimizer, self._made.optimizers()):
+        self._components.number(optimizer)
+        if self._iterations.step_ended(optimizer, self._components.optimizers()):
             self._scenes.iteration_ended()
 
     # Gradients ------------------------------------------------------------------------------------
@@ -226,13 +226,13 @@ class Backward:
         if isinstance(owner, torch.optim.Optimizer):
             self._add("clear", owner)
             return
-        for number in sorted(self._calls.owners(owner, self._made.optimizers())):
+        for number in sorted(self._calls.owners(owner, self._components.optimizers())):
             self._calls.add("clear", number, inspected=self._scenes.scene.looking)
 
     @safe
     def scheduled(self, scheduler: Any) -> None:
         """A schedule of the learning rate is stepped."""
-        number = self._made.scheduler_stepped(scheduler)
+        number = self._components.scheduler_stepped(scheduler)
         if number is not None and not self.safety.resting:
             self._calls.add("schedule", number, inspected=self._scenes.scene.looking)
 
@@ -250,7 +250,7 @@ class Backward:
             self._records.emit("load", iteration=number, place=where)
 
     def _add(self, kind: str, optimizer: Any, flag: str = "", value: float | None = None) -> None:
-        inspected, number = self._scenes.scene.looking, self._made.number(optimizer)
+        inspected, number = self._scenes.scene.looking, self._components.number(optimizer)
         self._calls.add(kind, number, flag=flag, value=value, inspected=inspected)
 
     @safe

@@ -23,7 +23,7 @@ from epochzero.injected.patches import Patches
 from epochzero.run.watch.child.backward import Backward
 from epochzero.run.watch.child.forward import Forward
 from epochzero.run.watch.child.observer import Observer
-from epochzero.run.watch.child.standin import Replaced, give_code, shorten_traceback
+from epochzero.run.watch.child.standin import FunctionWrapper, give_code, shorten_traceback
 
 LOSSES = (
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss",
@@ -62,13 +62,13 @@ class Hooks:
         self._training_hooks()
 
     def _model_hooks(self) -> None:
-        created, module = self._observer.made, torch.nn.Module
+        components, module = self._observer.components, torch.nn.Module
         self._put(module, "__call__", _calling(module.__call__, self._observer.forward))
         made: tuple[tuple[Any, Callable[[Any], None]], ...] = (
-            (module, created.module_made),
-            (torch.optim.Optimizer, created.optimizer_made),
-            (torch.optim.lr_scheduler.LRScheduler, created.scheduler_made),
-            (torch.utils.data.DataLoader, created.loader_made),
+            (module, components.module_made),
+            (torch.optim.Optimizer, components.optimizer_made),
+            (torch.optim.lr_scheduler.LRScheduler, components.scheduler_made),
+            (torch.utils.data.DataLoader, components.loader_made),
         )
         for kind, notify in made:
             self._put(kind, "__init__", _after(kind.__init__, _of_made, notify))
@@ -116,7 +116,9 @@ class Hooks:
             for owner in (utilities, utilities.clip_grad):
                 self._put(owner, name, clip)
         loader = torch.utils.data.DataLoader
-        self._put(loader, "__iter__", _before(loader.__iter__, self._observer.made.epoch_begins))
+        self._put(
+            loader, "__iter__", _before(loader.__iter__, self._observer.components.epoch_begins)
+        )
         for handle in (
             register_optimizer_step_pre_hook(lambda optimizer, *_: backward.step_begins(optimizer)),
             register_optimizer_step_post_hook(lambda optimizer, *_: _stepped(backward, optimizer)),
@@ -136,7 +138,7 @@ class Hooks:
         if isinstance(function, types.FunctionType) and function.__closure__ is None:
             self._patches.undone_by(give_code(function, wrap))
         else:
-            self._put(owner, name, Replaced(function, owner.__name__, name, wrap))
+            self._put(owner, name, FunctionWrapper(function, owner.__name__, name, wrap))
 
     def _without(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The compiler of TorchScript knows its own functions only."""

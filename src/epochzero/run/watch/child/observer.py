@@ -12,8 +12,8 @@ from epochzero.injected.iterations import Iterations
 from epochzero.run.watch.child.arguments import arguments
 from epochzero.run.watch.child.backward import Backward
 from epochzero.run.watch.child.calls import Calls
+from epochzero.run.watch.child.components import Components
 from epochzero.run.watch.child.forward import Forward
-from epochzero.run.watch.child.made import Made
 from epochzero.run.watch.child.models import Models
 from epochzero.run.watch.child.records import SCHEMA, Records
 from epochzero.run.watch.child.safety import Safety
@@ -26,7 +26,7 @@ class Observer:
 
     Attributes:
         safety: whether it may look.
-        made: receives what is created.
+        components: receives what is created.
         forward: receives calls of models and losses.
         backward: receives backward passes and steps.
     """
@@ -47,11 +47,11 @@ class Observer:
         self.safety = Safety(records, schedule, self._iterations)
         models = Models(records)
         common = (self.safety, self._iterations, models)
-        self.made = Made(records, *common)
+        self.components = Components(records, *common)
         calls = Calls(records)
-        self._scenes = Scenes(records, schedule, *common, self.made, calls, chosen)
+        self._scenes = Scenes(records, schedule, *common, self.components, calls, chosen)
         self.forward = Forward(records, *common, self._scenes, calls)
-        self.backward = Backward(records, schedule, *common, self.made, self._scenes, calls)
+        self.backward = Backward(records, schedule, *common, self.components, self._scenes, calls)
         # A worker of a loader is no part of the training.
         safety = weakref.ref(self.safety)
         os.register_at_fork(after_in_child=lambda: _forget(safety))

@@ -12,8 +12,8 @@ from typing import Any
 
 from epochzero.injected.iterations import Iterations
 from epochzero.run.watch.child.calls import Calls
+from epochzero.run.watch.child.components import Components
 from epochzero.run.watch.child.losses import Losses
-from epochzero.run.watch.child.made import Made
 from epochzero.run.watch.child.models import Models
 from epochzero.run.watch.child.passes import Passes
 from epochzero.run.watch.child.places import calls, place
@@ -42,7 +42,7 @@ class Scenes:
         safety: Safety,
         iterations: Iterations,
         models: Models,
-        made: Made,
+        components: Components,
         calls: Calls,
         chosen: Iterable[str],
     ) -> None:
@@ -55,7 +55,7 @@ class Scenes:
         self._safety = safety
         self._iterations = iterations
         self._models = models
-        self._made = made
+        self._components = components
         self._calls = calls
         self._evaluations = 0
         self._resting, self._woken = 0, -1
@@ -91,12 +91,12 @@ class Scenes:
             return
         if self._is_in_between(module):
             return
-        lines = (self._made.loader, *calls())
+        lines = (self._components.loader, *calls())
         if not self._ends_for_evaluation(module, lines):
             return
         split = self.scene.split if self.scene.evaluating else set()
         self._begin(evaluating=True, looking=self._schedule.due(self._evaluations))
-        self.scene.begins_at(module, lines, self._made.loader, place(), split)
+        self.scene.begins_at(module, lines, self._components.loader, place(), split)
 
     def _trains(self, module: Any) -> None:
         if self.scene.evaluating:
@@ -129,7 +129,7 @@ class Scenes:
 
     def _cleared(self) -> bool:
         """Whether no gradients are left: without a step another iteration has begun."""
-        optimizers = self._made.optimizers()
+        optimizers = self._components.optimizers()
         for _, parameter in self._models.parameters():
             if parameter.grad is not None:
                 return not optimizers and not bool(parameter.grad.any())
@@ -181,23 +181,23 @@ class Scenes:
             return
         self._evaluations += 1
         self.losses.emit()
-        others = self._models.others(self._made.optimizers()) if scene.looking else {}
+        others = self._models.others(self._components.optimizers()) if scene.looking else {}
         number = self._iterations.number
         self._records.emit("evaluation", iteration=number, others=others, **scene.ended())
 
     def _record_iteration(self) -> None:
         for name, parameter in self._models.all_parameters() if self.chosen else ():
             self.record_chosen(name, parameter)
-        self._models.emit(self._iterations.number, self._made.optimizers())
+        self._models.emit(self._iterations.number, self._components.optimizers())
         self.losses.emit()
         self._records.emit(
             "iteration",
             iteration=self._iterations.number,
             time=time.time(),
-            rates=self._made.rates(),
+            rates=self._components.rates(),
             stepped=self._iterations.stepped,
-            scheduled=self._made.scheduled(),
-            others=self._models.others(self._made.optimizers()),
-            unheld=self._models.unheld(self._made.optimizers()),
-            **{**self.passes.ended(), **self.scene.ended(), "loader": self._made.loader},
+            scheduled=self._components.scheduled(),
+            others=self._models.others(self._components.optimizers()),
+            unheld=self._models.unheld(self._components.optimizers()),
+            **{**self.passes.ended(), **self.scene.ended(), "loader": self._components.loader},
         )

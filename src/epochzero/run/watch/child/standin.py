@@ -66,7 +66,7 @@ def give_code(function: types.FunctionType, wrap: Wrap) -> Callable[[], None]:
     return undo
 
 
-class Replaced:
+class FunctionWrapper:
     """A function or method of C with something around it.
 
     It equals what it replaces, so that a table of functions finds it under either, and pickles as the

@@ -26,7 +26,14 @@ from epochzero.run.watch.faults._signals import (
 )
 from epochzero.run.watch.faults._table import Row, Sign
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import Call, Cycle, Iteration, Parameter, Record, TrainingHistory
+from epochzero.run.watch.history import (
+    Cycle,
+    Iteration,
+    Parameter,
+    Record,
+    TrainingCall,
+    TrainingHistory,
+)
 from epochzero.run.watch.lines.contracts import (
     CONTRACTS,
     Contract,
@@ -128,14 +135,14 @@ def _of_iterations(
     return lambda history: _lasting(history, history.iterations, test, least)
 
 
-def _place(history: TrainingHistory, call: Call) -> SourceLine | None:
+def _place(history: TrainingHistory, call: TrainingCall) -> SourceLine | None:
     return history.calls.get(call.line)
 
 
 # -- The order of calls ------------------------------------------------------------------------
 
 
-def _steps(cycle: Cycle) -> Iterator[tuple[Call, list[Call]]]:
+def _steps(cycle: Cycle) -> Iterator[tuple[TrainingCall, list[TrainingCall]]]:
     """Each step that was taken, and the calls before it in its cycle."""
     for number, call in enumerate(cycle.calls):
         # A line search clears and computes gradients within its step.
@@ -144,8 +151,8 @@ def _steps(cycle: Cycle) -> Iterator[tuple[Call, list[Call]]]:
 
 
 def _since_cleared(
-    step: Call, before: Sequence[Call]
-) -> tuple[list[Call], Call | None, list[Call]]:
+    step: TrainingCall, before: Sequence[TrainingCall]
+) -> tuple[list[TrainingCall], TrainingCall | None, list[TrainingCall]]:
     """The backward passes before the optimizer's gradients were last cleared, that call, and the passes after it."""
     cleared = [
         n for n, call in enumerate(before) if call.kind == "clear" and call.subject == step.subject
@@ -176,7 +183,7 @@ def _has_gradients(history: TrainingHistory, number: int) -> bool:
     )
 
 
-def _accumulated(step: Call, before: Sequence[Call]) -> list[Call]:
+def _accumulated(step: TrainingCall, before: Sequence[TrainingCall]) -> list[TrainingCall]:
     """The backward passes of one line before a step, if it accumulates gradients."""
     passes = [call for call in before if call.kind == "backward"]
     last = passes[-1:] and [call for call in passes if call.line == passes[-1].line]
@@ -232,7 +239,7 @@ def _accumulation_not_divided(history: TrainingHistory, cycle: Cycle) -> Sign | 
     return None
 
 
-def _is_finite(call: Call) -> bool:
+def _is_finite(call: TrainingCall) -> bool:
     return call.value is not None and bool(np.isfinite(call.value))
 
 

@@ -19,7 +19,7 @@ MOST_WEIGHTS, MOST_KINDS = 1 << 20, 64
 """Weights of a sampler that are read, and values of them that are recorded."""
 
 
-class Made:
+class Components:
     """Receives what the job creates, and knows it as long as it lives.
 
     Attributes:
