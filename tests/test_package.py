@@ -80,7 +80,7 @@ def test_dir_lists_the_public_names() -> None:
 def test_starting_loads_no_room() -> None:
     code = "import epochzero, sys; print([n for n in sys.modules if n.startswith('epochzero.')])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "['epochzero.errors', 'epochzero.lazy_exports']"
+    assert ran.stdout.strip() == "['epochzero.lazy_exports']"
 
 
 def test_a_command_of_a_distribution_that_is_missing_says_what_to_install(tmp_path: Path) -> None:

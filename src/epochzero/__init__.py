@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from epochzero.errors import CatalogError, EpochZeroError, InputError
 from epochzero.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
     from epochzero.check import CheckResult, Finding, Limits, Target, Unknown, check
     from epochzero.cli.jupyter import load_ipython_extension, unload_ipython_extension
     from epochzero.diagnose import Diagnosis, Facts, diagnose
-    from epochzero.errors import TrainingFault
+    from epochzero.errors import CatalogError, EpochZeroError, InputError, TrainingFault
     from epochzero.integrations import Watch, guard, memory, progress, watch, watch_tensor
     from epochzero.locate import Locator, Ranking, Report, locate
     from epochzero.run import run
@@ -31,45 +30,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "CatalogError",
-    "CheckResult",
-    "Diagnosis",
-    "EpochZeroError",
-    "Facts",
-    "Finding",
-    "InputError",
-    "Limits",
-    "Locator",
-    "Ranking",
-    "ReplayResult",
-    "Report",
-    "RunResult",
-    "Target",
-    "TrainingFault",
-    "Unknown",
-    "Watch",
-    "WatchOptions",
-    "__version__",
-    "check",
-    "diagnose",
-    "guard",
-    "load_ipython_extension",
-    "locate",
-    "memory",
-    "progress",
-    "replay",
-    "run",
-    "unload_ipython_extension",
-    "watch",
-    "watch_tensor",
-]
-
 _ROOMS = {
     "epochzero.check": ("CheckResult", "Finding", "Limits", "Target", "Unknown", "check"),
     "epochzero.cli.jupyter": ("load_ipython_extension", "unload_ipython_extension"),
     "epochzero.diagnose": ("Diagnosis", "Facts", "diagnose"),
-    "epochzero.errors": ("TrainingFault",),
+    "epochzero.errors": ("CatalogError", "EpochZeroError", "InputError", "TrainingFault"),
     "epochzero.integrations": ("Watch", "guard", "memory", "progress", "watch", "watch_tensor"),
     "epochzero.locate": ("Locator", "Ranking", "Report", "locate"),
     "epochzero.run": ("run",),

@@ -13,8 +13,6 @@ from typing import Literal
 
 from epochzero import platform
 
-__all__ = ["Capability", "State", "capabilities"]
-
 State = Literal["works", "limited", "missing"]
 
 _EXTRAS = (

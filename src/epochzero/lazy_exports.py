@@ -12,6 +12,8 @@ from typing import Any
 def export_lazily(package: str, modules: Mapping[str, Collection[str]]) -> None:
     """Makes names of other modules attributes of a package, which loads them on first use.
 
+    These names, the functions of the package itself and its ``__version__`` are its ``__all__``.
+
     A module may share its name with a function in it, as `epochzero.diagnose` does. Loading the module, even for
     ``from epochzero.diagnose import Facts``, would replace the function by the module: here it does not.
 
@@ -35,4 +37,8 @@ def export_lazily(package: str, modules: Mapping[str, Collection[str]]) -> None:
             if not (isinstance(value, ModuleType) and own.get(name) == value.__name__):
                 super().__setattr__(name, value)
 
-    sys.modules[package].__class__ = Package
+    loaded = sys.modules[package]
+    names = vars(loaded)
+    functions = {name for name in names if getattr(names[name], "__module__", "") == package}
+    names["__all__"] = sorted({*own, *functions, *({"__version__"} & {*names})})
+    loaded.__class__ = Package

@@ -133,5 +133,8 @@ def test_times_of_ps(case: tuple[str, float]) -> None:
 def test_windows_has_the_same_interface() -> None:
     import epochzero.platform as interface
 
-    missing = [name for name in interface.__all__ if not hasattr(windows, name)]
-    assert missing == ["ProcessStatus", "ResourceLimits", "SystemUser"] or not missing
+    shared = {"ProcessStatus", "ResourceLimits", "SystemUser", "annotations", "sys"}
+    names = {name for name in vars(interface) if not name.startswith("_")} - shared
+    modules = {"linux", "macos", "model", "posix", "windows"}
+    assert {"limit_process", "lock"} <= names
+    assert not [name for name in names - modules if not hasattr(windows, name)]

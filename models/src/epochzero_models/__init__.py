@@ -25,23 +25,6 @@ if TYPE_CHECKING:
     from epochzero_models.loading import load_model
     from epochzero_models.reading import load_examples
 
-__all__ = [
-    "Classifier",
-    "Dissection",
-    "Dissector",
-    "Evaluation",
-    "Examples",
-    "Fairness",
-    "Guard",
-    "ModelMeasured",
-    "dissect",
-    "evaluate",
-    "load_examples",
-    "load_model",
-    "load_people",
-    "measure_fairness",
-]
-
 _ROOMS = {
     "epochzero_models.classifier": ("Classifier",),
     "epochzero_models.dissect": ("Dissection", "Dissector", "Guard", "dissect"),

@@ -26,24 +26,6 @@ if TYPE_CHECKING:
     from epochzero.check.rules import Case, Rule
     from epochzero.check.target.model import Target
 
-__all__ = [
-    "Case",
-    "CheckRequest",
-    "CheckResult",
-    "DataSet",
-    "DryRun",
-    "Finding",
-    "Limits",
-    "PastPeak",
-    "Rule",
-    "Severity",
-    "SourceLocation",
-    "Target",
-    "Unknown",
-    "check",
-    "run_check",
-]
-
 
 def check(
     command: Sequence[str],

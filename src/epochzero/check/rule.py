@@ -20,30 +20,6 @@ from epochzero.check.target.model import Target
 from epochzero.check.view.job import JobView
 from epochzero.check.view.reachability import Reach
 
-__all__ = [
-    "CannotTell",
-    "Case",
-    "Claim",
-    "Claims",
-    "JobView",
-    "Module",
-    "Program",
-    "Reach",
-    "Rule",
-    "Severity",
-    "Situation",
-    "SourceLocation",
-    "Target",
-    "Unknown",
-    "at_keyword",
-    "claim_at",
-    "claim_at_start",
-    "claim_failure",
-    "failure_check",
-    "failures",
-    "guarded",
-]
-
 Claims: TypeAlias = Iterable[Claim | Unknown]
 """The results of a rule."""
 

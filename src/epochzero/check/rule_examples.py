@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from textwrap import dedent
 
-__all__ = ["Case", "examples"]
-
 _CASE = re.compile(r"^----(?: (caught|ignored) if)?\n", re.MULTILINE)
 _FILE = re.compile(r"^==> (.+) <==\n", re.MULTILINE)
 _MARK = re.compile(r"  # <-$", re.MULTILINE)

@@ -20,8 +20,6 @@ from epochzero import __version__, platform
 from epochzero.cli.group import Group
 from epochzero.errors import EpochZeroError, InputError
 
-__all__ = ["main"]
-
 # Command -> its line in `epochzero --help`. The module epochzero.cli.<command> has `command`, unless
 # another distribution adds it.
 _COMMANDS = {

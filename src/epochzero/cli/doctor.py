@@ -9,8 +9,8 @@ from dataclasses import asdict
 import click
 
 from epochzero.cli import layout
-from epochzero.cli.home import homes
 from epochzero.cli.output import format_option
+from epochzero.run.records.home import homes
 
 _COLORS = {"works": "green", "limited": "yellow", "missing": None}
 

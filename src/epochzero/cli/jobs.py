@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from epochzero.cli.formats import formats, names_of
-from epochzero.cli.home import homes
 from epochzero.cli.output import format_option
 from epochzero.cli.storing import Moment, filter_options, opened, store_option
+from epochzero.run.records.home import homes
 from epochzero.store.queries import JobFilter, find_jobs
 from epochzero.store.retention import prune, prune_folders
 

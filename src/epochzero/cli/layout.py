@@ -15,21 +15,6 @@ import click
 from epochzero.markdown import code, escaped, fenced
 from epochzero.number_formats import counted, duration, shorten, size
 
-__all__ = [
-    "code",
-    "counted",
-    "duration",
-    "escaped",
-    "fenced",
-    "field",
-    "one_line",
-    "plain",
-    "short_path",
-    "shorten",
-    "size",
-    "wrapped",
-]
-
 LABEL_WIDTH = 12
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from epochzero.cli.destination import send_all, send_option
-from epochzero.cli.home import homes
 from epochzero.cli.storing import opened, store_option
 from epochzero.errors import InputError
+from epochzero.run.records.home import homes
 from epochzero.run.reports.upload import Destination
 from epochzero.run.scheduler.slurm import wait_until_completed
 from epochzero.run.scheduler.slurm_record import JobCompletingError, record_job, slurm_jobs

@@ -16,7 +16,6 @@ import click
 from epochzero import platform
 from epochzero.cli import layout
 from epochzero.cli.destination import send_option
-from epochzero.cli.home import homes
 from epochzero.cli.storing import store_address, store_option
 from epochzero.errors import InputError
 from epochzero.run.job import Failed, Job, Listener
@@ -25,6 +24,7 @@ from epochzero.run.observers.watcher import Watcher
 from epochzero.run.process.container_init import stand_behind_init
 from epochzero.run.process.supervisor import Options
 from epochzero.run.process.terminal import closed_streams
+from epochzero.run.records.home import homes
 from epochzero.run.records.journal import Journal
 from epochzero.run.records.model import JobEvent
 from epochzero.run.replay.capture import has_capture

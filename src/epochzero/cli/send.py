@@ -7,7 +7,7 @@ import os
 import click
 
 from epochzero.cli.destination import destination, send_all
-from epochzero.cli.home import homes
+from epochzero.run.records.home import homes
 from epochzero.run.reports.upload import Destination
 
 

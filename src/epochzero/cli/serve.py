@@ -13,10 +13,10 @@ from pathlib import Path
 import click
 
 from epochzero.cli.group import Group
-from epochzero.cli.home import homes
 from epochzero.cli.layout import counted
 from epochzero.cli.storing import store_address, store_option
 from epochzero.errors import InputError
+from epochzero.run.records.home import homes
 
 _NEEDED = ("fastapi", "jinja2", "prometheus_client", "python_multipart", "uvicorn")
 _FOR_ACCOUNTS = ("authlib", "httpx2", "itsdangerous")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from epochzero.cli.home import homes
 from epochzero.errors import InputError
+from epochzero.run.records.home import homes
 from epochzero.store.states import JOB_STATES
 
 if TYPE_CHECKING:

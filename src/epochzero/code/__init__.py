@@ -22,31 +22,6 @@ if TYPE_CHECKING:
     from epochzero.code.snapshot import LARGEST_BYTES, Commit, File, Repository, Snapshot
     from epochzero.code.words import Bag
 
-__all__ = [
-    "FIELDS",
-    "LARGEST_BYTES",
-    "MOST_CHANGES",
-    "Bag",
-    "BagTable",
-    "Cache",
-    "Call",
-    "Change",
-    "Changes",
-    "Commit",
-    "File",
-    "History",
-    "Import",
-    "Key",
-    "Parsed",
-    "Repository",
-    "Snapshot",
-    "Unit",
-    "is_test",
-    "is_vendored_script",
-    "language_of",
-    "parse_snapshot",
-]
-
 # Reading a commit with git needs neither NumPy nor a parser.
 _ROOMS = {
     "epochzero.code.cache": ("Cache", "Key", "parse_snapshot"),

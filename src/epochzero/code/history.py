@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from epochzero.code.snapshot import Repository
 
-__all__ = ["LARGEST_COCHANGE", "MOST_CHANGES", "Change", "History"]
-
 MOST_CHANGES = 30_000
 """Older ones are left out: reading takes about half a second and seven megabytes for every thousand,
 and what was changed so long ago says little of a bug of today."""

@@ -7,12 +7,13 @@ a small part that keeps the corner cases. A format is a file in ``formats``.
 
 from __future__ import annotations
 
+from epochzero.data.comparison import DataFinding
 from epochzero.data.items import Array, profile_items, validate_items
 from epochzero.data.model import Column, Fault, Numbers, Profile, Table, read_profile
 from epochzero.data.profiling import profile
 from epochzero.data.sampling import Sampled, sample
 from epochzero.data.synthesis import CORNERS, REGULAR, synthesize
-from epochzero.data.validation import DataFinding, Validated, validate
+from epochzero.data.validation import Validated, validate
 
 __all__ = [
     "CORNERS",

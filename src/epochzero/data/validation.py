@@ -18,8 +18,6 @@ from epochzero.data.overlap import Overlap, overlaps
 from epochzero.data.profiling import LABELS, OnProgress, learn, left_out, silent
 from epochzero.data.source import TableSource, find_sources, read
 
-__all__ = ["SCHEMA", "DataFinding", "Validated", "order", "validate"]
-
 SCHEMA = "epochzero.data-findings/1"
 
 

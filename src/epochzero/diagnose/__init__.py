@@ -17,20 +17,6 @@ if TYPE_CHECKING:
     from epochzero.diagnose.facts import Facts, find_facts, read_facts
     from epochzero.diagnose.model import Diagnosis
 
-__all__ = [
-    "Catalog",
-    "Diagnoser",
-    "Diagnosis",
-    "Facts",
-    "LogRead",
-    "Signature",
-    "builtin",
-    "diagnose",
-    "find_facts",
-    "load_folder",
-    "read_facts",
-]
-
 _ROOMS = {
     "epochzero.diagnose.catalog": ("Catalog", "Signature", "builtin", "load_folder"),
     "epochzero.diagnose.diagnoser": ("Diagnoser", "LogRead", "diagnose"),

@@ -12,8 +12,6 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-__all__ = ["guard"]
-
 _log = logging.getLogger("epochzero")
 _skipped = 0
 """Batches in a row; the ranks agree, so that each counts the same."""

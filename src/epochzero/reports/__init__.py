@@ -10,15 +10,3 @@ from epochzero.reports.figures import Figure, require_matplotlib
 from epochzero.reports.page import Report, Section, body_html, write_report
 from epochzero.reports.statistics import Estimate
 from epochzero.reports.tables import Column, Table
-
-__all__ = [
-    "Column",
-    "Estimate",
-    "Figure",
-    "Report",
-    "Section",
-    "Table",
-    "body_html",
-    "require_matplotlib",
-    "write_report",
-]

@@ -4,6 +4,4 @@ from __future__ import annotations
 
 from epochzero.scale.work import diagnoser
 
-__all__: list[str] = []
-
 diagnoser((), True)

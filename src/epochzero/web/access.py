@@ -24,22 +24,6 @@ from epochzero.store.teams import ROLES, Role, Viewer, signed_in, viewer_of
 from epochzero.web.limits import too_many
 from epochzero.web.state import Service, ServiceState
 
-__all__ = [
-    "COOKIE",
-    "Administers",
-    "CheckedForm",
-    "Operates",
-    "Reads",
-    "Viewer",
-    "Writes",
-    "address_of",
-    "audit",
-    "checked_form",
-    "granted",
-    "refused",
-    "viewer",
-]
-
 COOKIE = "epochzero"
 _LONGEST_SECRET = 200
 _LONGEST_ADDRESS = 64

@@ -33,8 +33,8 @@ from epochzero.store.logs import cut_lines
 from epochzero.store.overview import FingerprintCount, Overview, overview
 from epochzero.store.overview import fingerprints as count_fingerprints
 from epochzero.store.queries import JobFilter, JobPage, JobSummary, job_page, with_search
-from epochzero.store.teams import is_own, job_key
-from epochzero.web.access import Reads, Viewer, Writes, audit
+from epochzero.store.teams import Viewer, is_own, job_key
+from epochzero.web.access import Reads, Writes, audit
 from epochzero.web.problems import problem
 from epochzero.web.state import ServiceState, Store
 

@@ -4,6 +4,4 @@ from __future__ import annotations
 
 from epochzero.web.diagnosis_worker import diagnoser
 
-__all__: list[str] = []
-
 diagnoser()

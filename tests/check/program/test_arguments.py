@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epochzero.check.findings import SourceLocation
-from epochzero.check.program.arguments import OptionSpec, ParserSpec, parse
+from epochzero.check.program.arguments import parse
+from epochzero.check.program.parsers.model import OptionSpec, ParserSpec
 from epochzero.check.program.values import (
     Anything,
     Constant,

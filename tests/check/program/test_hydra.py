@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from epochzero.check.findings import SourceLocation
-from epochzero.check.program.arguments import Parsed, ParserSpec, parse
+from epochzero.check.program.arguments import parse
+from epochzero.check.program.parsers.model import Parsed, ParserSpec
 from epochzero.check.program.values import Anything, Constant, Items, Value
 
 FILES = {

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochzero.check.findings import SourceLocation
-from epochzero.check.program.arguments import OptionSpec, Parsed, ParserSpec, parse
+from epochzero.check.program.arguments import parse
 from epochzero.check.program.model import Program
+from epochzero.check.program.parsers.model import OptionSpec, Parsed, ParserSpec
 from epochzero.check.program.values import Constant
 
 Read = Callable[..., Program]

@@ -8,8 +8,9 @@ import pytest
 
 from epochzero.check.findings import Finding, SourceLocation
 from epochzero.check.launch.model import Job
-from epochzero.check.program.arguments import OptionSpec, ParserSpec, parse
+from epochzero.check.program.arguments import parse
 from epochzero.check.program.model import Program
+from epochzero.check.program.parsers.model import OptionSpec, ParserSpec
 from epochzero.check.program.values import Constant, External
 from epochzero.check.rules import find
 from epochzero.check.target.model import Target

@@ -11,8 +11,6 @@ from epochzero_models.cli.fairness import command as fairness_command
 from epochzero_models.cli.generate import command as generate_command
 from epochzero_models.cli.mutate import command as mutate_command
 
-__all__ = ["command"]
-
 
 @click.group(cls=Group, name="model")
 def command() -> None:

@@ -12,14 +12,3 @@ from epochzero_models.fairness.measurement import Fairness, measure_fairness
 from epochzero_models.fairness.network import train_network
 from epochzero_models.fairness.search import Budget
 from epochzero_models.fairness.table import PeopleTable, load_people
-
-__all__ = [
-    "Attribute",
-    "Budget",
-    "Domain",
-    "Fairness",
-    "PeopleTable",
-    "load_people",
-    "measure_fairness",
-    "train_network",
-]

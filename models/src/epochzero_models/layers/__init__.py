@@ -13,8 +13,6 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-__all__ = ["SEQUENCES", "Layer", "LayerCall", "Layers", "calls_of"]
-
 SEQUENCES = (3,)
 """Numbers of dimensions of sequences, whose channels are last except in models with convolutions over them."""
 

@@ -19,8 +19,6 @@ from epochzero.check.launch.setting import Record, Script, Setting
 from epochzero.errors import InputError
 from epochzero.file_access import is_folder
 
-__all__ = ["CommandSource", "Job", "Submission", "read_job"]
-
 
 def read_job(
     arguments: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None

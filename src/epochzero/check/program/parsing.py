@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from epochzero.check.findings import SourceLocation
 from epochzero.check.program.argument_origins import argument, placed
-from epochzero.check.program.arguments import OptionSpec, Parsed, ParserSpec, parse
+from epochzero.check.program.arguments import parse
 from epochzero.check.program.core import Core
 from epochzero.check.program.frames import Arguments, PathEnds
 from epochzero.check.program.heap import (
@@ -26,7 +26,7 @@ from epochzero.check.program.heap import (
     published,
     thawed,
 )
-from epochzero.check.program.parsers.model import Kind, constant_of
+from epochzero.check.program.parsers.model import Kind, OptionSpec, Parsed, ParserSpec, constant_of
 from epochzero.check.program.values import Anything, Constant, External, Value
 
 MOST_PARSED = 8

@@ -21,20 +21,6 @@ from epochzero.check.rule import Case, Rule
 from epochzero.check.rules.unread import Unread, others
 from epochzero.errors import CatalogError, InputError
 
-__all__ = [
-    "DRY_RUN",
-    "UNREAD",
-    "Case",
-    "Rule",
-    "Unread",
-    "builtin",
-    "choose",
-    "find",
-    "load",
-    "others",
-    "problems_of_cases",
-]
-
 DRY_RUN = tuple(name for name in others() if name.startswith("dry-run-"))
 """Ids of dry-run findings, which no rule reads from the source."""
 

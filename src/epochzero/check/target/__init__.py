@@ -13,29 +13,3 @@ from epochzero.check.target.image import read_image
 from epochzero.check.target.interpreter import Interpreter, read_interpreter, running
 from epochzero.check.target.machine import capture, this_machine, with_interpreter
 from epochzero.check.target.packages import likely_modules, normalized, read_packages, well_known
-
-__all__ = [
-    "Comparison",
-    "Interpreter",
-    "TargetDifference",
-    "capture",
-    "cuda",
-    "differences",
-    "first_cuda",
-    "last_cuda",
-    "likely_modules",
-    "normalized",
-    "oldest_driver",
-    "parse_target",
-    "presets",
-    "read_image",
-    "read_interpreter",
-    "read_packages",
-    "read_target",
-    "running",
-    "this_machine",
-    "well_known",
-    "with_interpreter",
-    "with_packages",
-    "write_target",
-]

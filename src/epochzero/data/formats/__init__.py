@@ -19,8 +19,6 @@ from typing import Any
 from epochzero.data.model import Fault, Table
 from epochzero.errors import InputError
 
-__all__ = ["Batch", "Faults", "Format", "batches", "format_of", "formats", "needed", "relative"]
-
 BATCH = 20_000
 
 

@@ -22,8 +22,6 @@ from epochzero.locate.features.shape import shape
 from epochzero.locate.index import Columns, Floats
 from epochzero.locate.query import Query
 
-__all__ = ["GROUPS", "features_of"]
-
 GROUPS: Mapping[str, Callable[[Context], Columns]] = {
     "lexical": lexical,
     "mentions": attrgetter("mentions"),

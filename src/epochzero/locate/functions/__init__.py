@@ -9,5 +9,3 @@ against the best file. Classes are not ranked; their methods are.
 from __future__ import annotations
 
 from epochzero.locate.functions.ranker import Functions
-
-__all__ = ["Functions"]

@@ -13,8 +13,6 @@ from types import MappingProxyType
 
 from epochzero.locate.techniques.base import Method, Technique
 
-__all__ = ["TECHNIQUES", "Method", "Technique"]
-
 
 def _methods() -> dict[str, Method]:
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))

@@ -15,16 +15,3 @@ from epochzero.logs.flight_recorder.dumps import (
 )
 from epochzero.logs.flight_recorder.report import report_of, sentence
 from epochzero.logs.flight_recorder.waits import CollectiveFault, first_fault
-
-__all__ = [
-    "DUMP_NAME",
-    "Call",
-    "CollectiveFault",
-    "Dump",
-    "dumps_since",
-    "first_fault",
-    "looks_like_dump",
-    "read_dump",
-    "report_of",
-    "sentence",
-]

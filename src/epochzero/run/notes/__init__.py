@@ -23,8 +23,6 @@ from epochzero.run.records.model import Decision, JobEvent, Started
 if TYPE_CHECKING:
     from epochzero.diagnose import Diagnosis
 
-__all__ = ["TOOLS", "leave_note", "run_tags"]
-
 TOOLS = ("mlflow", "tensorboard", "wandb")
 
 _CHILD = Path(__file__).parent / "child"

@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from epochzero.run.replay.model import ReplayResult
 
-__all__ = ["replay"]
-
 
 def replay(
     job: str | Path,

@@ -7,21 +7,3 @@ from epochzero.run.retry.shared_storage import local_files, shared_resource, sha
 from epochzero.run.retry.subject import subject
 from epochzero.run.retry.there_now import there_now
 from epochzero.run.retry.unseeded import unseeded
-
-__all__ = [
-    "EndedAttempt",
-    "PastAttempt",
-    "Policy",
-    "Precedents",
-    "code_of",
-    "decide",
-    "load_policy",
-    "local_files",
-    "program_of",
-    "remember",
-    "shared_resource",
-    "shared_storage",
-    "subject",
-    "there_now",
-    "unseeded",
-]

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
-__all__ = ["Allocation", "allocation_of"]
-
 # A variable that only this scheduler sets -> the module that asks it.
 _SCHEDULERS = {
     "SLURM_JOB_ID": "epochzero.run.scheduler.slurm",

@@ -9,14 +9,3 @@ from __future__ import annotations
 from epochzero.study.fleet.assumptions import Assumption, assumptions, with_own
 from epochzero.study.fleet.model import Outcome, expected, simulated
 from epochzero.study.fleet.report import FleetStudied, study_fleet
-
-__all__ = [
-    "Assumption",
-    "FleetStudied",
-    "Outcome",
-    "assumptions",
-    "expected",
-    "simulated",
-    "study_fleet",
-    "with_own",
-]

@@ -6,5 +6,3 @@ issues (`issues`) x commits (`linking`) -> links -> what each fix changed (`fixe
 from __future__ import annotations
 
 from epochzero.study.importing.imported import Imported, import_reports
-
-__all__ = ["Imported", "import_reports"]

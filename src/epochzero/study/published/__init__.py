@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["FailureStudy", "LocalizationStudy", "jahan2025", "zhang2020"]
-
 
 @dataclass(frozen=True, slots=True)
 class FailureStudy:

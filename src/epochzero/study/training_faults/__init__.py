@@ -20,8 +20,6 @@ from epochzero.run.watch.lines.options import with_options
 from epochzero.run.watch.model import WatchResult
 from epochzero.run.watch.verdict import conclude
 
-__all__ = ["NAMES", "Method", "by_name"]
-
 Method = Callable[[TrainingHistory], WatchResult]
 NAMES = ("epochzero", "deeplocalize", "deepdiagnosis", "deepfd")
 

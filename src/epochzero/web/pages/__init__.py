@@ -19,8 +19,6 @@ from epochzero.web.pages import (
     targets,
 )
 
-__all__ = ["router"]
-
 router = APIRouter(include_in_schema=False)
 for _page in (overview, jobs, job, log, failures, failure, compare, targets, report, admin):
     router.include_router(_page.router)

@@ -17,6 +17,7 @@ from epochzero.store.retention import prune
 from epochzero.store.saved_searches import saved_searches
 from epochzero.store.teams import (
     ROLES,
+    Viewer,
     add_team,
     add_token,
     revoke_token,
@@ -25,7 +26,7 @@ from epochzero.store.teams import (
     tokens,
 )
 from epochzero.store.webhooks import add_rule, remove_rule, rules
-from epochzero.web.access import Administers, CheckedForm, Operates, Viewer, audit, granted
+from epochzero.web.access import Administers, CheckedForm, Operates, audit, granted
 from epochzero.web.pages.responses import Step, page, pages_router
 from epochzero.web.state import Service, ServiceState, Store
 

@@ -18,7 +18,8 @@ from epochzero.store.database import Database, StoreError
 from epochzero.store.failures import FailureDetails, failure_details
 from epochzero.store.overview import by_day, fingerprints
 from epochzero.store.queries import JobFilter, find_jobs
-from epochzero.web.access import CheckedForm, Reads, Viewer, Writes, audit
+from epochzero.store.teams import Viewer
+from epochzero.web.access import CheckedForm, Reads, Writes, audit
 from epochzero.web.pages.period import asked_period
 from epochzero.web.pages.responses import Step, failure_address, page, pages_router
 from epochzero.web.state import ServiceState, Store

@@ -9,8 +9,6 @@ from types import MappingProxyType
 from epochzero_models.mutate.operators import api, data, gpu, model, tensors, training
 from epochzero_models.mutate.operators.base import Operator
 
-__all__ = ["Operator", "operators"]
-
 _PARTS = (model, tensors, training, data, gpu, api)
 
 

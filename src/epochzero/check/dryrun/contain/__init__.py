@@ -19,17 +19,6 @@ from typing import Any
 from epochzero import platform
 from epochzero.check.dryrun.contain.model import Containment, Ended, FileChange, Limits, Means
 
-__all__ = [
-    "Containment",
-    "Ended",
-    "FileChange",
-    "Limits",
-    "Means",
-    "best_containment",
-    "containment_by",
-    "launcher",
-]
-
 _INSIDE = Path(__file__).parent / "inside"
 _TRIAL_S = 10
 _ELSEWHERE = "Memory is limited for each process, not for all together."

@@ -14,8 +14,6 @@ from typing import Any
 from epochzero.run.replay.child.capturing import Capturing
 from epochzero.run.replay.child.replaying import REPLAY_VARIABLE, Replaying
 
-__all__ = ["CAPTURE_VARIABLE", "REPLAY_VARIABLE", "begin_numpy", "begin_python", "begin_torch"]
-
 CAPTURE_VARIABLE = "EPOCHZERO_CAPTURE"
 _begun: dict[int, Any] = {}
 

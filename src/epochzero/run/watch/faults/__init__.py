@@ -21,8 +21,6 @@ from epochzero.run.watch.faults._table import Row
 from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.model import TrainingFinding
 
-__all__ = ["Find", "catalogue"]
-
 Find = Callable[[TrainingHistory], Iterable[TrainingFinding]]
 
 

@@ -23,8 +23,6 @@ from epochzero.logs.source import GZIP
 from epochzero.study.localization.readers import bugsinpy, denchmark, shared, swebench
 from epochzero.study.parquet import is_parquet, parquet_rows
 
-__all__ = ["Reports", "read_reports"]
-
 Record = dict[str, Any]
 
 

@@ -30,8 +30,6 @@ from epochzero.check.dryrun.child.trace import Trace, user_place
 from epochzero.injected.gpus.device import pretended
 from epochzero.injected.gpus.replace import replaced
 
-__all__ = ["Faked", "Unfit", "enter"]
-
 
 class Faked:
     """What is learned while the GPU is pretended.
