@@ -85,7 +85,7 @@ $(VENV)/python:
 # Each of these marks an installed set of packages; pyproject.toml says what is in it. Most dependencies of the
 # tests of models are heavy, and no demonstration uses them.
 $(VENV)/core: $(VENV)/python pyproject.toml models/pyproject.toml
-	$(PIP) --editable .
+	$(PIP) --editable '.[store]'
 	$(PIP) --no-deps --editable models
 	@touch $@
 

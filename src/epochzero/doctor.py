@@ -16,6 +16,7 @@ from epochzero import platform
 State = Literal["works", "limited", "missing"]
 
 _EXTRAS = (
+    ("list of jobs", "store", ("sqlalchemy", "alembic")),
     ("bug localization", "locate", ("numpy", "Stemmer", "tree_sitter_python")),
     ("watching trainings", "watch", ("numpy",)),
     ("data sets", "data", ("numpy", "PIL", "pyarrow")),

@@ -565,6 +565,8 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
 
 # What the core does without: the packages of extras.
 EXTRAS = (
+    "alembic",
+    "sqlalchemy",
     "numpy",
     "Stemmer",
     "tree_sitter_c",
@@ -593,14 +595,22 @@ def without_extras(*arguments: str, home: Path) -> tuple[int, str, str]:
     return ran.returncode, ran.stdout, ran.stderr
 
 
-def test_the_core_works_without_the_packages_of_extras(tmp_path: Path) -> None:
+def test_the_core_works_without_the_packages_of_extras(
+    run: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "train.py").write_text("open('absent.csv')\n")
     code, out, _ = without_extras("check", "--", "python", "train.py", home=tmp_path)
     assert (code, "absent.csv" in out) == (1, True)
     code, _, err = without_extras("run", "--", sys.executable, "train.py", home=tmp_path)
     assert (code, "absent.csv" in err) == (1, True)
-    code, out, _ = without_extras("jobs", home=tmp_path)
-    assert (code, "failed" in out) == (0, True)
+    assert "pip install 'epochzero[store]', then epochzero show" in err
+    # What ran without the library of the store is in the list of jobs once the library is installed.
+    monkeypatch.setenv("EPOCHZERO_HOME", str(tmp_path))
+    listed = run("jobs")
+    assert (listed.code, "failed" in listed.out) == (0, True)
+    # Past jobs improve a check, but their store need not be readable.
+    code, out, _ = without_extras("check", "--", "python", "train.py", home=tmp_path)
+    assert (code, "absent.csv" in out) == (1, True)
     (tmp_path / "train.log").write_text("step 1\n" * 200_000 + "KeyError: 'fox'\n")
     code, out, _ = without_extras("diagnose", "train.log", home=tmp_path)
     assert (code, "fox" in out) == (0, True)
@@ -609,6 +619,8 @@ def test_the_core_works_without_the_packages_of_extras(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "extra"),
     [
+        (["jobs"], "store"),
+        (["show", "last"], "store"),
         (["locate", "train.py"], "locate"),
         (["data", "profile", "train.py"], "data"),
         (["run", "--watch", "--", "true"], "watch"),

@@ -53,11 +53,15 @@ _ADDED = ("model",)
 _EXTRAS = {
     "check": "data",
     "data": "data",
+    "export": "store",
     "github": "locate",
+    "jobs": "store",
     "label": "study",
     "locate": "locate",
     "model": "models",
-    "show": "watch",
+    "record": "store",
+    "replay": "store",
+    "show": "store",
     "study": "study",
     "watch": "watch",
 }

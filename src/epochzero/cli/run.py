@@ -376,14 +376,18 @@ class _Screen(Listener):
         if journal is None:
             return ()
         self._job_is_kept = True
-        home = journal.path.parents[3]
-        self._recording = Recording(store_address(self._store, home), journal.path)
-        if self._send is None:
-            return (self._recording,)
-        from epochzero.run.reports.upload import Sending
+        watchers: list[Watcher] = []
+        # Without the library, a store of others reports why it lacks the job; the own one imports it later.
+        if self._has_own_store or find_spec("sqlalchemy") is not None:
+            address = store_address(self._store, journal.path.parents[3])
+            self._recording = Recording(address, journal.path)
+            watchers.append(self._recording)
+        if self._send is not None:
+            from epochzero.run.reports.upload import Sending
 
-        self._sending = Sending(self._send, journal.path.parent)
-        return (self._recording, self._sending)
+            self._sending = Sending(self._send, journal.path.parent)
+            watchers.append(self._sending)
+        return watchers
 
     def failed(self, failed: Failed) -> None:
         """Print the screen about a failure as soon as it is known."""
@@ -491,7 +495,9 @@ class _Screen(Listener):
         A short job is left in its journal for the next command that opens the store, unless that is a
         store of others: loading the database's library would take longer than the job.
         """
-        if self._recording is None or journal is None:
+        from epochzero.cli import for_this_install
+
+        if journal is None:
             return
         if journal.lost:
             _say(
@@ -503,10 +509,13 @@ class _Screen(Listener):
         if self._sending is not None and not self._sending.finish():
             _say(f"the job was not sent: {self._sending.trouble}; to retry: epochzero send")
         waits = not self._has_own_store and time.monotonic() - self._began < _SHORT_S
-        if not waits and not self._recording.finish():
-            _say(f"the job is not in the store yet: {self._recording.trouble}")
+        if self._recording is not None and not waits and not self._recording.finish():
+            _say(for_this_install(f"the job is not in the store yet: {self._recording.trouble}"))
         elif self._knows_more and not self._quiet:
-            _tell([layout.field("More", f"epochzero show {journal.path.parts[-3]}")])
+            more = f"epochzero show {journal.path.parts[-3]}"
+            if self._recording is None:
+                more = for_this_install(f"pip install 'epochzero[store]', then {more}")
+            _tell([layout.field("More", more)])
 
 
 def _checked(job: Sequence[str], target: str | None, environment: Mapping[str, str]) -> bool:

@@ -18,7 +18,7 @@ from epochzero.cli.storing import store_address, store_option
 from epochzero.errors import InputError
 from epochzero.run.records.home import homes
 
-_NEEDED = ("fastapi", "jinja2", "prometheus_client", "python_multipart", "uvicorn")
+_NEEDED = ("fastapi", "jinja2", "prometheus_client", "python_multipart", "sqlalchemy", "uvicorn")
 _FOR_ACCOUNTS = ("authlib", "httpx2", "itsdangerous")
 _file = click.Path(path_type=Path, dir_okay=False)
 

@@ -84,17 +84,17 @@ def past_peaks() -> Sequence[PastPeak]:
     file = next((file for file in there if file.is_file()), None)
     if not address and file is None:
         return ()
-    from epochzero.store.database import open_to_read
-    from epochzero.store.gpu_history import past_peaks as peaks_in
-
     try:
+        from epochzero.store.database import open_to_read
+        from epochzero.store.gpu_history import past_peaks as peaks_in
+
         database = open_to_read(address or str(file))
         if database is None:
             return ()
         with closing(database):
             return peaks_in(database)
-    except InputError:
-        return ()  # a problem of the store must not fail a check
+    except (InputError, ModuleNotFoundError):
+        return ()  # a problem of the store, or its missing library, must not fail a check
 
 
 class Moment(click.ParamType[float]):

@@ -69,13 +69,16 @@ class Recording(Watcher):
             self._database.close()
 
     def _took_in(self) -> bool:
-        from epochzero.store.database import open_database
-        from epochzero.store.recorder import take_in
-
         try:
+            from epochzero.store.database import open_database
+            from epochzero.store.recorder import take_in
+
             self._database = self._database or open_database(self._address, busy=_BUSY_S)
             take_in(self._database, self._journal)
         except InputError as error:
             self.trouble = str(error)
+            return False
+        except ModuleNotFoundError as error:
+            self.trouble = f"it requires {error.name}: pip install 'epochzero[store]'"
             return False
         return True
