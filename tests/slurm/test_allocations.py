@@ -148,6 +148,14 @@ def test_a_warning_before_the_time_limit(submit: Callable[..., Submitted]) -> No
     job.wait_for("Asked to exit by the scheduler")
 
 
+def test_a_batch_script_that_is_ended_alone(submit: Callable[..., Submitted]) -> None:
+    job = submit(RUN.removeprefix("exec ") + "; true", "--time=60")
+    job.wait_for("ready")
+    subprocess.run(["scancel", "--batch", "--signal=USR1", job.number], check=True)
+    ended = started_once(job)
+    assert (ended.why, ended.state) == ("scheduler", "FAILED")
+
+
 def test_the_time_limit(submit: Callable[..., Submitted]) -> None:
     ended = started_once(submit(RUN, "--time=1"))
     assert (ended.why, ended.state) == ("scheduler", "TIMEOUT")

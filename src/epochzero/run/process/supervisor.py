@@ -36,7 +36,7 @@ from epochzero.run.process.terminal import Keys, Terminal
 from epochzero.run.records.journal import Journal
 from epochzero.run.records.model import Ended, JobEvent, Record, Started
 from epochzero.run.records.output import Logs
-from epochzero.run.scheduler import allocation_of
+from epochzero.run.scheduler import Allocation, allocation_of
 
 _DRAIN_S = 2.0
 """Output that a process outside the tree holds open is waited for so long."""
@@ -53,6 +53,9 @@ _WARNING_S = 900.0
 """Before their limit jobs are rarely warned earlier (sbatch --signal; its default is 60 s)."""
 _MOST_ASKING = 8
 """Ranks that ask the scheduler: thousands at once would be a load to it."""
+_PARENT_S = 5.0
+_ORPHAN_S = 60.0
+"""How often a job asks for its allocation whose batch script is gone."""
 _SILENT = (signal.SIGCONT, signal.SIGTSTP, signal.SIGWINCH)
 
 
@@ -147,6 +150,8 @@ class _Attempt:
         self.interrupts = 0
         self.told_to_stop = False
         self.tree_is_gone = False
+        self.parent = os.getppid()
+        self.ask_again = 0.0
 
     def start(
         self, signals: Signals, environment: Mapping[str, str], watchers: Sequence[Watcher]
@@ -194,8 +199,10 @@ class _Attempt:
                 stack.callback(self.keys.give_back)
             while not self.tree_is_gone:
                 waiting = self.keys is not None and not self.keys.take()
-                for key, _ in selector.select(_FOREGROUND_S if waiting else None):
+                pause = _PARENT_S if self._may_ask else None
+                for key, _ in selector.select(_FOREGROUND_S if waiting else pause):
                     key.data()
+                self._look_at_allocation()
             self.guarding.wait()
             self._drain()
 
@@ -222,7 +229,7 @@ class _Attempt:
         # A job that has no handler for a warning signal dies of it; a shell makes an exit code of that.
         why = self._why(when[1]) or self.signaled.get(number or code - 128, "")
         state = ""
-        if code and self.started.scheduler:
+        if code:
             why, state = self._asked_scheduler(why)
         if self.wish is not None and why in ("", self.wish.why):
             why = self.wish.why
@@ -268,14 +275,13 @@ class _Attempt:
 
         A signal does not tell whether a person, a time limit or a preemption sent it.
         """
-        if why not in ("", "scheduler") or (self.started.rank or 0) > _MOST_ASKING:
+        if why not in ("", "scheduler") or not self._may_ask:
             return why, ""
         allocation = allocation_of(self.started.scheduler)
         if allocation is None:
             return why, ""
         if not allocation.runs:
-            text = f"the allocation is over: its state in the scheduler is {allocation.state}"
-            self.event("scheduler", text, state=allocation.state)
+            self._note_state(allocation)
             return "user" if allocation.cancelled else "scheduler", allocation.state
         if why != "scheduler":
             return why, ""
@@ -285,6 +291,32 @@ class _Attempt:
             self.event("scheduler", text, state=allocation.state)
             return "user", ""
         return why, "SIGNALED"
+
+    @property
+    def _may_ask(self) -> bool:
+        """Whether this process asks the scheduler for its allocation."""
+        return bool(self.started.scheduler) and (self.started.rank or 0) <= _MOST_ASKING
+
+    def _look_at_allocation(self) -> None:
+        """Ends the job if its parent is gone and its allocation is over.
+
+        Without control groups Slurm does not find the processes of a batch script that a signal has ended.
+        They would use GPUs that it has given to others.
+        """
+        now = time.monotonic()
+        if not self._may_ask or self.asked or os.getppid() == self.parent or now < self.ask_again:
+            return
+        self.ask_again = now + _ORPHAN_S
+        allocation = allocation_of(self.started.scheduler)
+        if allocation is not None and not allocation.runs:
+            self._note_state(allocation)
+            self.asked = (self.clock.now()[1], "scheduler")
+            self.guarding.signal(signal.SIGTERM)
+            self.guarding.end(self.options.grace)
+
+    def _note_state(self, allocation: Allocation) -> None:
+        text = f"the allocation is over: its state in the scheduler is {allocation.state}"
+        self.event("scheduler", text, state=allocation.state)
 
     def _end_for(self, wish: EndJob) -> None:
         """A watcher wants the job to end; called from its thread, also when the job has ended."""
