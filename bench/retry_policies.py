@@ -38,7 +38,7 @@ from epochzero.diagnose import Diagnoser, Diagnosis, find_facts
 from epochzero.errors import InputError
 from epochzero.logs.source import Log, find_logs
 from epochzero.run.observers.progress import told
-from epochzero.run.records.model import Started
+from epochzero.run.records.model import Start
 from epochzero.run.retry import PastAttempt, Precedents, decide, load_policy, subject, unseeded
 
 POLICIES = ("always-3", "never", "auto")
@@ -258,7 +258,7 @@ def _draws(diagnosis: Diagnosis, name: str) -> bool:
     if frame is not None:
         # Its folder's name in the recorded logs.
         frame = replace(frame, file=frame.file.removeprefix("/job/"))
-    started = Started(name, 1, name, tuple(command), str(folder), "", "", 1, 0.0)
+    started = Start(name, 1, name, tuple(command), str(folder), "", "", 1, 0.0)
     try:
         return bool(unseeded(replace(diagnosis, user_frame=frame), started))
     except InputError:

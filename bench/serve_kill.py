@@ -37,7 +37,7 @@ from sqlalchemy import select
 
 from epochzero.errors import InputError
 from epochzero.run.records.journal import Journal
-from epochzero.run.records.model import Concluded, Ended, Output, Sample, Started
+from epochzero.run.records.model import Conclusion, End, Output, Sample, Start
 from epochzero.run.reports.upload import Destination, send_attempt
 from epochzero.store.database import Database, open_database
 from epochzero.store.job_details import read_log
@@ -287,7 +287,7 @@ class _Senders:
         journal = Journal(self._home / "runs" / job / "1")
         folder = journal.path.parent
         began = time.time()
-        journal.write(Started(job, 1, job, ("train",), "/", "elsewhere", "ann", 1, began))
+        journal.write(Start(job, 1, job, ("train",), "/", "elsewhere", "ann", 1, began))
         for step in range(STEPS):
             with open(folder / "output.log", "ab") as log:
                 log.writelines(
@@ -298,9 +298,9 @@ class _Senders:
             self._again(lambda: send_attempt(to, folder))
         text = (folder / "output.log").read_bytes()
         journal.write(Output(began + STEPS, STEPS, "output", ("output.log",), len(text)))
-        journal.write(Ended(began + STEPS, STEPS, 1))
+        journal.write(End(began + STEPS, STEPS, 1))
         diagnosis = {"outcome": "failed", "category": "key_not_found", "fingerprint": f"1:{job}"}
-        journal.write(Concluded(began + STEPS, STEPS, diagnosis=diagnosis))
+        journal.write(Conclusion(began + STEPS, STEPS, diagnosis=diagnosis))
         journal.close()
         self._again(lambda: send_attempt(to, folder))
         self.written[f"{TEAM}.{job}"] = _Written(text, STEPS)

@@ -33,7 +33,7 @@ from split import held
 
 from epochzero.check.target import parse_target
 from epochzero.run.records.journal import NAME, read_journal
-from epochzero.run.records.model import Concluded, Ended
+from epochzero.run.records.model import Conclusion, End
 
 JOBS = LAB / "simulate"
 PATIENCE_S = 180
@@ -193,9 +193,9 @@ def _run(
     category, code = "", done.returncode
     for journal in journals:
         for _, record in read_journal(journal):
-            if isinstance(record, Concluded) and record.diagnosis:
+            if isinstance(record, Conclusion) and record.diagnosis:
                 category = record.diagnosis["category"]
-            elif isinstance(record, Ended):
+            elif isinstance(record, End):
                 code = record.exit_code
     return Result(code, category, seconds)
 

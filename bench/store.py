@@ -21,7 +21,7 @@ from common import SEED, save
 from sqlalchemy import text
 
 from epochzero.run.records.journal import Journal
-from epochzero.run.records.model import Concluded, Ended, Output, Sample, Snapshot, Started
+from epochzero.run.records.model import Conclusion, End, Output, Sample, Snapshot, Start
 from epochzero.store.database import Database, open_database
 from epochzero.store.job_details import job_details, usage
 from epochzero.store.queries import JobFilter, find_job, find_jobs
@@ -88,7 +88,7 @@ def _engines(folder: Path) -> Iterator[tuple[str, str | None]]:
 def _small(runs: Path, number: int) -> Path:
     """The journal of a job of ten minutes that was sampled each minute."""
     begin = START + number
-    started = Started(
+    started = Start(
         f"{number:014x}", 1, f"job{number % 100}", ("python", "train.py"), "/job", "node", "ann",
         1, begin, gpus=8,
     )  # fmt: skip
@@ -97,16 +97,16 @@ def _small(runs: Path, number: int) -> Path:
         started,
         Snapshot(begin, 0.1, packages=PACKAGES, variables=VARIABLES),
         *(Sample(begin + n, float(n), 9, 800.0, 1 << 34, 1 << 36) for n in range(0, 600, 60)),
-        Ended(begin + 600, 600.0, int(bool(category))),
+        End(begin + 600, 600.0, int(bool(category))),
     ]
     if category:
         diagnosis = {"category": category, "fingerprint": f"1:{number % 50}", "root": {"text": "E"}}
-        records.append(Concluded(begin + 601, 601.0, diagnosis=diagnosis))
+        records.append(Conclusion(begin + 601, 601.0, diagnosis=diagnosis))
     return _written(runs / started.job / "1", records)
 
 
 def _long(runs: Path, samples: int) -> Path:
-    started = Started(LONG_JOB, 1, "long", ("python",), "/job", "node", "ann", 1, START + 1e6)
+    started = Start(LONG_JOB, 1, "long", ("python",), "/job", "node", "ann", 1, START + 1e6)
     records = [
         started,
         *(Sample(started.time + n, float(n), 9, 800.0, n, 1 << 36) for n in range(samples)),
@@ -124,14 +124,14 @@ def _logs(runs: Path) -> tuple[list[Path], int]:
         log = f"attempt {attempt}\n{''.join(lines)}died in attempt {attempt}\n".encode()
         size += len(log)
         folder = runs / "logs" / str(attempt)
-        started = Started("logs", attempt, "logs", ("python",), "/job", "node", "ann", 1, START)
+        started = Start("logs", attempt, "logs", ("python",), "/job", "node", "ann", 1, START)
         journals.append(
             _written(
                 folder,
                 [
                     started,
                     Output(START, 1.0, "output", ("output.log",), len(log)),
-                    Ended(START, 1.0, 1),
+                    End(START, 1.0, 1),
                 ],
             )
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from epochzero.cli import formats as package
-from epochzero.cli.formats import Format, Kind, formats, names_of
+from epochzero.cli.formats import Kind, OutputFormat, formats, names_of
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -45,10 +45,10 @@ def test_every_command_offers_the_formats_that_write_its_report() -> None:
 
 def test_a_format_writes_nothing_by_itself() -> None:
     for write in (
-        lambda: Format().findings(None, folder=Path(), verbose=False, seconds=0.0),  # type: ignore[arg-type]
-        lambda: Format().diagnoses((), top=1, many=False),
-        lambda: Format().ranking(None, explain=False),  # type: ignore[arg-type]
-        lambda: Format().jobs(()),
+        lambda: OutputFormat().findings(None, folder=Path(), verbose=False, seconds=0.0),  # type: ignore[arg-type]
+        lambda: OutputFormat().diagnoses((), top=1, many=False),
+        lambda: OutputFormat().ranking(None, explain=False),  # type: ignore[arg-type]
+        lambda: OutputFormat().jobs(()),
     ):
         with pytest.raises(NotImplementedError):
             write()

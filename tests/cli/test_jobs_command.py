@@ -12,7 +12,7 @@ import pytest
 
 from epochzero.cli import layout
 from epochzero.run.records.journal import Journal
-from epochzero.run.records.model import Concluded, Ended, JobEvent, Record
+from epochzero.run.records.model import Conclusion, End, JobEvent, Record
 from tests.store.jobs import START, Runs, started, whole
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ def test_jobs_filters_and_speaks_json(run: Command, kept: Runs) -> None:
 
 
 def test_a_job_that_was_ended_for_its_training_names_the_fault(run: Command, home: Path) -> None:
-    records = [one for one in whole("dd4", exit_code=79) if not isinstance(one, Concluded | Ended)]
+    records = [one for one in whole("dd4", exit_code=79) if not isinstance(one, Conclusion | End)]
     end = START + 1800
     details = {"word": "zero_grad_missing"}
     event = JobEvent(end, 1800.0, "ended_by_watch", "the training was ended", details=details)
-    Runs(home / "runs").write([*records, event, Ended(end, 1800.0, 79, None, "watch")])
+    Runs(home / "runs").write([*records, event, End(end, 1800.0, 79, None, "watch")])
     assert run("jobs").out.splitlines()[1].endswith("watch: zero_grad_missing")
     wanted = ("--category", "zero_grad_missing", "--format", "json")
     assert [job["id"] for job in json.loads(run("jobs", *wanted).out)] == ["dd4"]
@@ -97,7 +97,7 @@ def test_a_job_that_hangs_is_marked_until_it_makes_progress_again(run: Command, 
     assert run("show", "ff6").out.startswith("RUNNING  gpt")
     append(hang)
     assert run("jobs").out.splitlines()[1].split()[2] == "hung"
-    append(Ended(now, 600.0, 137, 9, "user"))
+    append(End(now, 600.0, 137, 9, "user"))
     assert run("jobs").out.splitlines()[1].split()[2] != "hung"
 
 
@@ -108,7 +108,7 @@ def test_a_state_that_no_job_has_is_told_with_those_there_are(run: Command, kept
 
 
 def test_a_job_of_which_only_an_ended_rank_is_known_has_failed(run: Command, home: Path) -> None:
-    rank = Ended(START + 9, 9.0, 143, 15, "another_rank")
+    rank = End(START + 9, 9.0, 143, 15, "another_rank")
     Runs(home / "runs").write([started("ee5", rank=1, world_size=2), rank])
     (job,) = json.loads(run("jobs", "--format", "json").out)
     assert job["state"] == "failed"

@@ -16,7 +16,7 @@ from epochzero.diagnose import Diagnoser
 from epochzero.logs.source import Log
 from epochzero.run.notes import leave_note, run_tags
 from epochzero.run.observers.watcher import Clock
-from epochzero.run.records.model import Decision, JobEvent, Started
+from epochzero.run.records.model import Decision, JobEvent, Start
 from tests.run.conftest import Kept
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
@@ -45,16 +45,16 @@ EventFileWriter(sys.argv[1].removeprefix("--logdir=")).close()
 """
 
 
-def _leave(tool: str, started: Started, environment: dict[str, str]) -> JobEvent:
+def _leave(tool: str, started: Start, environment: dict[str, str]) -> JobEvent:
     clock = Clock()
     decision = Decision(*clock.now(), "stop", reason="It fails again.")
     diagnosis = Diagnoser().diagnose([Log("log", text=LOG.encode())])
     return leave_note(tool, started, diagnosis, decision, environment=environment, clock=clock)
 
 
-def _started(folder: Path, *words: str) -> Started:
+def _started(folder: Path, *words: str) -> Start:
     command = (sys.executable, *words)
-    return Started("j1", 1, "train", command, str(folder), "node", "ann", 1, time.time())
+    return Start("j1", 1, "train", command, str(folder), "node", "ann", 1, time.time())
 
 
 @pytest.mark.parametrize("by_number", [False, True])

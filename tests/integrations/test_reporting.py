@@ -17,10 +17,14 @@ from hypothesis import strategies as st
 
 from epochzero.diagnose import diagnose
 from epochzero.integrations.reporting import Reporter, never_raises
-from epochzero.run.observers.progress_reports import PROGRESS_FILE, PROGRESS_VARIABLE, Reported
+from epochzero.run.observers.progress_reports import (
+    PROGRESS_FILE,
+    PROGRESS_VARIABLE,
+    ProgressFileWatcher,
+)
 from epochzero.run.observers.watcher import Clock
 from epochzero.run.records.launch import ERROR_VARIABLE
-from epochzero.run.records.model import Concluded, JobEvent, JobProgress
+from epochzero.run.records.model import Conclusion, JobEvent, JobProgress
 from tests.run.conftest import Kept
 from tests.waiting import PATIENCE_S, count_calls
 
@@ -69,7 +73,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _read(folder: Path) -> list[JobProgress | JobEvent]:
-    watcher = Reported()
+    watcher = ProgressFileWatcher()
     watcher.started(1, folder, Clock())
     return [record for record in watcher.ended() if isinstance(record, JobProgress | JobEvent)]
 
@@ -122,7 +126,7 @@ def test_the_rank_that_failed_is_known_under_torchrun(
     script.write_text(WORKER.replace("def main", f"{recording}def main"))
     words = ("-m", "torch.distributed.run", "--nproc_per_node", "2", str(script))
     assert run(sys.executable, *words, timeout=PATIENCE_S).returncode == 1
-    (concluded,) = (record for record in kept.records if isinstance(record, Concluded))
+    (concluded,) = (record for record in kept.records if isinstance(record, Conclusion))
     assert concluded.diagnosis is not None
     root = concluded.diagnosis["root"]
     assert "of rank 1" in root["text"]
@@ -208,7 +212,7 @@ def test_a_file_that_cannot_be_written_loses_lines_only(
 
 
 def test_a_torn_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
-    watcher = Reported()
+    watcher = ProgressFileWatcher()
     watcher.started(1, tmp_path, Clock())
     assert list(watcher.tick()) == []
     with open(tmp_path / PROGRESS_FILE, "ab", buffering=0) as file:
@@ -269,7 +273,7 @@ def test_any_bytes_are_read(tmp_path_factory: pytest.TempPathFactory, data: byte
 
 def test_how_memory_is_saved_is_an_event_and_no_progress(tmp_path: Path) -> None:
     (tmp_path / PROGRESS_FILE).write_text('{"memory": "survives with 4 micro-batches"}\n')
-    reported = Reported()
+    reported = ProgressFileWatcher()
     list(reported.started(1, tmp_path, Clock()))
     (event,) = (record for record in reported.tick() if isinstance(record, JobEvent))
     assert (event.what, event.text) == ("memory", "the job survives with 4 micro-batches")

@@ -17,7 +17,7 @@ from tests.waiting import PATIENCE_S
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from epochzero.logs.traceback import Raised, Traceback
+    from epochzero.logs.traceback import LoggedError, Traceback
 
 
 def text(source: str) -> list[str]:
@@ -43,7 +43,7 @@ def run(folder: Path, source: str, *arguments: str) -> list[str]:
     return (done.stdout + done.stderr).splitlines()
 
 
-def where(raised: Raised) -> list[tuple[str, int | None, str]]:
+def where(raised: LoggedError) -> list[tuple[str, int | None, str]]:
     return [
         (frame.file.replace("\\", "/").rsplit("/", 1)[-1], frame.line, frame.function)
         for frame in raised.frames

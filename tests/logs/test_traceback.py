@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.logs.traceback import Raised, Traceback, is_header, parse
+from epochzero.logs.traceback import LoggedError, Traceback, is_header, parse
 from tests.waiting import PATIENCE_S
 
 HEADER = "Traceback (most recent call last):"
@@ -48,7 +48,7 @@ def text(source: str) -> list[str]:
     return textwrap.dedent(source).strip("\n").split("\n")
 
 
-def where(raised: Raised) -> list[tuple[str, int | None, str]]:
+def where(raised: LoggedError) -> list[tuple[str, int | None, str]]:
     """The frames without the folders of their files."""
     return [
         (frame.file.replace("\\", "/").rsplit("/", 1)[-1], frame.line, frame.function)

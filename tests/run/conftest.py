@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from epochzero.run.records.journal import NAME, read_journal
-from epochzero.run.records.model import Ended, JobEvent, Output, Record
+from epochzero.run.records.model import End, JobEvent, Output, Record
 from tests.waiting import PATIENCE_S, wait_until
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -44,8 +44,8 @@ class Kept:
         return [record for _, record in read_journal(self.folder / NAME)]
 
     @property
-    def ended(self) -> Ended:
-        return next(record for record in self.records if isinstance(record, Ended))
+    def ended(self) -> End:
+        return next(record for record in self.records if isinstance(record, End))
 
     @property
     def events(self) -> dict[str, JobEvent]:

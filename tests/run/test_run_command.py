@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from epochzero.run.records.model import Concluded, Decision
+from epochzero.run.records.model import Conclusion, Decision
 from tests.run.conftest import Ask, Kept, command
 from tests.waiting import PATIENCE_S
 
@@ -81,7 +81,7 @@ def test_a_failure_is_one_screen_and_is_kept(run: Run, kept: Kept, job: Path, as
         assert part in said
     assert said.index("FAILED") < said.index("Look at")
     records = {type(record): record for record in kept.records}
-    concluded, decision = records[Concluded], records[Decision]
+    concluded, decision = records[Conclusion], records[Decision]
     assert concluded.diagnosis["category"] == "key_not_found"
     assert concluded.ranking["items"][0]["path"] == "train.py"
     assert concluded.checked is not None

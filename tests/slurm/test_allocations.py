@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.run.records.journal import NAME, read_journal
-from epochzero.run.records.model import Ended, JobEvent, Sample, Started
+from epochzero.run.records.model import End, JobEvent, Sample, Start
 
 if "TEST_SLURM" not in os.environ:
     pytest.skip("needs a Slurm: make test-slurm", allow_module_level=True)
@@ -48,10 +48,10 @@ class Submitted:
         return self.out.read_text() if self.out.exists() else ""
 
     @property
-    def ends(self) -> list[Ended]:
+    def ends(self) -> list[End]:
         journals = sorted((self.folder / "home").glob(f"runs/*/*/{NAME}"))
         records = (record for journal in journals for _, record in read_journal(journal))
-        return [record for record in records if isinstance(record, Ended)]
+        return [record for record in records if isinstance(record, End)]
 
     def wait_for(self, text: str) -> None:
         self.until(lambda: text in self.printed)
@@ -72,7 +72,7 @@ def submit(tmp_path: Path) -> Callable[..., Submitted]:
     return lambda script, *options: Submitted(tmp_path, script, *options)
 
 
-def started_once(job: Submitted) -> Ended:
+def started_once(job: Submitted) -> End:
     """The only end of a job in an allocation that is over."""
     job.until(lambda: bool(job.ends) and job.gone())
     assert job.printed.count("ready") == 1, job.printed
@@ -86,9 +86,9 @@ def recorded(job: Submitted) -> list[tuple[int, str, int]]:
     found = []
     for journal in sorted(home.glob(f"runs/*/*/{NAME}")):
         records = [record for _, record in read_journal(journal)]
-        started = next(record for record in records if isinstance(record, Started))
+        started = next(record for record in records if isinstance(record, Start))
         if started.scheduler.get("SLURM_JOB_ID") == job.number:
-            ended = next(record for record in records if isinstance(record, Ended))
+            ended = next(record for record in records if isinstance(record, End))
             (said,) = [r.text for r in records if isinstance(r, JobEvent) and r.what == "slurm"]
             found.append((started.attempt, said.rpartition(" ")[2], ended.exit_code))
     return found

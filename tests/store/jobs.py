@@ -10,9 +10,9 @@ from typing import Any
 
 from epochzero.run.records.journal import Journal
 from epochzero.run.records.model import (
-    Concluded,
+    Conclusion,
     Decision,
-    Ended,
+    End,
     GpuSample,
     JobEvent,
     JobProgress,
@@ -21,7 +21,7 @@ from epochzero.run.records.model import (
     Record,
     Sample,
     Snapshot,
-    Started,
+    Start,
 )
 
 START = 1_760_000_000.0
@@ -47,7 +47,7 @@ FINDING = {
 }
 
 
-def started(job: str = "job1", attempt: int = 1, **values: Any) -> Started:
+def started(job: str = "job1", attempt: int = 1, **values: Any) -> Start:
     known: dict[str, Any] = {
         "job": job,
         "attempt": attempt,
@@ -61,7 +61,7 @@ def started(job: str = "job1", attempt: int = 1, **values: Any) -> Started:
         "gpus": 8,
         "launcher": "torchrun",
     }
-    return Started(**known | values)
+    return Start(**known | values)
 
 
 def whole(
@@ -80,11 +80,11 @@ def whole(
         JobProgress(begin + 9, 9.0, step=120, steps=1000, epoch=1, loss=0.5),
         JobEvent(begin + 10, 10.0, "stall", "No output for 300 s.", details={"1": "stack"}),
         Output(begin + 1800, 1800.0, "output", ("output.log",), 12),
-        Ended(begin + 1800, 1800.0, exit_code),
+        End(begin + 1800, 1800.0, exit_code),
     ]
     if exit_code:
         records += [
-            Concluded(
+            Conclusion(
                 begin + 1801,
                 1801.0,
                 diagnosis=DIAGNOSIS,
@@ -108,7 +108,7 @@ class Runs:
     ) -> Path:
         """Writes the journal and the log of an attempt; returns the journal's path."""
         first = records[0]
-        assert isinstance(first, Started)
+        assert isinstance(first, Start)
         journal = Journal(self.folder / first.job / (name or str(first.attempt)))
         (journal.path.parent / "output.log").write_bytes(log)
         for record in records:

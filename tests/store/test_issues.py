@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from epochzero.errors import InputError
-from epochzero.run.records.model import Concluded, Ended, Output, Record, Snapshot
+from epochzero.run.records.model import Conclusion, End, Output, Record, Snapshot
 from epochzero.store import failure_notes, issues
 from epochzero.store.backup import back_up, restore
 from epochzero.store.daily_counts import Period
@@ -58,8 +58,8 @@ def fail(
             variables={"SLURM_CONTAINER": "/images/torch.sif", "SEED": job},
         ),
         Output(at + 3600, 3600.0, "output", ("output.log",), 4),
-        Ended(at + 3600, 3600.0, 1),
-        Concluded(at + 3600, 3600.0, diagnosis=DIAGNOSIS | found, checked=None),
+        End(at + 3600, 3600.0, 1),
+        Conclusion(at + 3600, 3600.0, diagnosis=DIAGNOSIS | found, checked=None),
     ]
     add_endings(database, [Ending(job, records, io.BytesIO(b"log\n"), Origin(tells=True))])
 

@@ -12,7 +12,7 @@ import pytest
 
 from epochzero.errors import InputError
 from epochzero.run.records.journal import Journal
-from epochzero.run.records.model import Concluded
+from epochzero.run.records.model import Conclusion
 from epochzero.store.audit import acts
 from epochzero.store.daily_counts import Period
 from epochzero.store.database import Database
@@ -32,7 +32,7 @@ def ending(
 ) -> Ending:
     diagnosis = DIAGNOSIS | {"fingerprint": fingerprint}
     kept = [
-        replace(one, diagnosis=diagnosis) if isinstance(one, Concluded) else one
+        replace(one, diagnosis=diagnosis) if isinstance(one, Conclusion) else one
         for one in whole(job, attempt, time=at, gpus=gpus)
     ]
     return Ending(f"service:/red/{job}/{attempt}", kept, io.BytesIO(b"log\n"), RED)

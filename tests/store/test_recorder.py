@@ -18,7 +18,7 @@ from sqlalchemy import func, select
 
 from epochzero.errors import InputError
 from epochzero.run.records.journal import Journal
-from epochzero.run.records.model import Ended, JobProgress, Note, Output, Record, Sample
+from epochzero.run.records.model import End, JobProgress, Note, Output, Record, Sample
 from epochzero.store import recorder, schema
 from epochzero.store.database import Database, open_database
 from epochzero.store.job_details import job_details, read_log
@@ -72,7 +72,7 @@ def test_what_comes_later_is_added(database: Database, runs: Runs) -> None:
     assert (job.state, job.ended) == ("running", None)
     more = Journal(journal.parent)
     more.write(Sample(START + 1, 1.0, 1, 5.0, 1, 1))
-    more.write(Ended(START + 3600, 3600.0, 0))
+    more.write(End(START + 3600, 3600.0, 0))
     more.close()
     assert take_in(database, journal) == 2
     (job,) = find_jobs(database)
@@ -83,7 +83,7 @@ def test_a_job_with_a_name_that_no_index_takes_is_kept(database: Database, runs:
     # An index is compressed: only what is random is too long for it.
     name = "".join(random.Random(0).choices(string.ascii_letters, k=20_000))
     output = Output(START + 1, 1.0, name, (), 0)
-    runs.write([replace(started(), name=name), output, Ended(START + 1, 1.0, 0)])
+    runs.write([replace(started(), name=name), output, End(START + 1, 1.0, 0)])
     sweep(database, runs.folder)
     (job,) = find_jobs(database)
     assert len(job.name) == 300
@@ -190,7 +190,7 @@ def test_the_end_of_a_lost_attempt_counts_when_it_comes_after_all(
     more.write(JobProgress(START + 8000, 8000.0, step=1))
     take_in(database, journal)
     assert [job.state for job in find_jobs(database)] == ["running"]
-    more.write(Ended(START + 9000, 9000.0, 0))
+    more.write(End(START + 9000, 9000.0, 0))
     more.close()
     take_in(database, journal)
     (job,) = find_jobs(database, JobFilter(state="succeeded"))
@@ -221,7 +221,7 @@ def test_a_clock_that_is_set_back_changes_no_cost(database: Database, runs: Runs
     records = [
         started(),
         Sample(START - 3000, 600.0, 1, 100.0, 1, 1),
-        Ended(START - 1800, 1800.0, 0),
+        End(START - 1800, 1800.0, 0),
     ]
     take_in(database, runs.write(records))
     (job,) = find_jobs(database)
@@ -237,7 +237,7 @@ def test_a_journal_that_says_nothing_is_told_and_swept_over(database: Database, 
     sweep(database, runs.folder)
     assert [job.id for job in find_jobs(database)] == ["job2"]
     headless = Journal(runs.folder / "job3" / "1")
-    headless.write(Ended(START, 1.0, 0))
+    headless.write(End(START, 1.0, 0))
     headless.close()
     with pytest.raises(InputError, match="does not name its job"):
         take_in(database, headless.path)
@@ -250,14 +250,14 @@ def test_a_journal_cannot_bring_files_of_others_into_the_store(
     records = [
         started(),
         Output(START, 1.0, "output", ("../../../secret",), 4),
-        Ended(START, 1.0, 0),
+        End(START, 1.0, 0),
     ]
     take_in(database, runs.write(records))
     assert _count(database, schema.Chunk) == 0
 
 
 def _refuse_the_end(record: Record) -> Record:
-    if isinstance(record, Ended):
+    if isinstance(record, End):
         raise InputError("no end")
     return record
 

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import event, func, select
 
 from epochzero.errors import InputError
-from epochzero.run.records.model import Output, Started
+from epochzero.run.records.model import Output, Start
 from epochzero.store import schema
 from epochzero.store.database import Database, StoreAwayError, open_database
 from epochzero.store.job_details import JobDetails, job_details, read_log
@@ -131,7 +131,7 @@ def test_a_job_that_is_none_leaves_all_others_out(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("epochzero.store.recorder._ENDINGS_AT_ONCE", 3)
-    nameless = [one for one in whole("zzz") if not isinstance(one, Started)]
+    nameless = [one for one in whole("zzz") if not isinstance(one, Start)]
     several = [
         *(_ending(number) for number in range(8)),
         Ending("service:/z", nameless, io.BytesIO()),

@@ -19,7 +19,7 @@ import pytest
 
 from bench.serve_kill import postgresql_in
 from epochzero.run.records.journal import Journal
-from epochzero.run.records.model import Ended, Output
+from epochzero.run.records.model import End, Output
 from epochzero.run.reports.upload import Destination, send_attempt
 from epochzero.store.teams import add_team, add_token
 from epochzero.web.server import server
@@ -268,7 +268,7 @@ def test_a_job_whose_clock_is_wrong_runs_and_ends_as_it_does(
         log.write(b"two\n")
     more = Journal(journal.parent)
     more.write(Output(began + 60, 60.0, "output", ("output.log",), 8))
-    more.write(Ended(began + 60, 60.0, 1))
+    more.write(End(began + 60, 60.0, 1))
     more.close()
     send_attempt(patient.to, journal.parent)
     assert until(lambda: _jobs(patient) == [("red.job1", "failed")])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from epochzero.run.records.journal import Journal
-from epochzero.run.records.model import Ended
+from epochzero.run.records.model import End
 from epochzero.store.schema import Chunk, FailureRow
 from tests.store.jobs import Runs, started, whole
 from tests.web.conftest import Served
@@ -62,7 +62,7 @@ def test_a_job_that_runs_is_not_deleted(served: Served, tmp_path: Path) -> None:
     assert answer.status_code == 409
     assert "still running" in answer.json()["detail"]
     more = Journal(journal.parent)
-    more.write(Ended(1_760_000_900.0, 900.0, 1))
+    more.write(End(1_760_000_900.0, 900.0, 1))
     more.close()
     send(served, who, journal)
     assert served.client.delete("/api/v1/jobs/job1", headers=who).status_code == 204

@@ -478,9 +478,9 @@ def test_any_bytes_are_answered_and_break_nothing(
 @settings(max_examples=150, deadline=None)
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["diagnosis", "root", "rank", "confidence", "findings", "place", "line", "items", "score", "category"]), inner, max_size=4)))  # fmt: skip
 def test_a_record_of_any_form_fits_the_store_or_is_left_out(value: object) -> None:
-    from epochzero.run.records.model import Concluded
+    from epochzero.run.records.model import Conclusion
 
-    record = cleaned(Concluded(1.0, 1.0, diagnosis=value, checked=value, ranking=value))  # type: ignore[arg-type]
+    record = cleaned(Conclusion(1.0, 1.0, diagnosis=value, checked=value, ranking=value))  # type: ignore[arg-type]
     if record is not None:
         json.dumps(record.diagnosis, allow_nan=False)  # type: ignore[union-attr]
 

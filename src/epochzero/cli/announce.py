@@ -6,14 +6,14 @@ import time
 from contextlib import suppress
 
 from epochzero.errors import InputError
-from epochzero.run.job import Failed
+from epochzero.run.job import FailedAttempt
 from epochzero.run.records.journal import Journal
 from epochzero.run.records.model import JobEvent
 from epochzero.run.reports.end_summary import notice_of, write_termination_log
 from epochzero.run.reports.notifications import Webhook
 
 
-def announce(failed: Failed, webhook: Webhook | None) -> str:
+def announce(failed: FailedAttempt, webhook: Webhook | None) -> str:
     """Write a container's termination log, and notify a webhook if there is one.
 
     Returns:
@@ -32,7 +32,7 @@ def announce(failed: Failed, webhook: Webhook | None) -> str:
     return ""
 
 
-def _note(failed: Failed, text: str) -> None:
+def _note(failed: FailedAttempt, text: str) -> None:
     if failed.folder is None:
         return
     with suppress(InputError):

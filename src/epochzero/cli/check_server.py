@@ -45,7 +45,7 @@ _STREAMS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Running:
+class _RunningCheck:
     """A check that is carried out: its client, and the file in which it reports what it had to prepare."""
 
     client: socket.socket
@@ -120,7 +120,7 @@ class _Server:
         self._run = run
         self._facts = json.loads(json.dumps(facts()))
         self._files = _own_files()
-        self._running: dict[int, _Running] = {}
+        self._running: dict[int, _RunningCheck] = {}
         self._selector = selectors.DefaultSelector()
 
     def serve(self) -> None:
@@ -180,7 +180,7 @@ class _Server:
         pid = os.fork()
         if pid == 0:
             _check(self._run, request, streams, report)
-        self._running[pid] = _Running(client, report)
+        self._running[pid] = _RunningCheck(client, report)
         self._selector.register(client, selectors.EVENT_READ, partial(self._left, client, pid))
 
     def _left(self, client: socket.socket, pid: int) -> bool:

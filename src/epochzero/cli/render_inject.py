@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from epochzero.cli import layout
-from epochzero.run.inject.outcome import Outcome
+from epochzero.run.inject.outcome import InjectionOutcome
 
 _WORDS = {
     "survived": "survived",
@@ -17,7 +17,7 @@ _WORDS = {
 }
 
 
-def lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
+def lines(outcomes: Sequence[InjectionOutcome]) -> Iterator[str]:
     """Yield each fault with its verdict, and the explanation below it."""
     for number, outcome in enumerate(outcomes):
         head = f"{outcome.fault}: {_WORDS[outcome.verdict]}"

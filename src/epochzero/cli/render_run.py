@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochzero.cli import layout
-from epochzero.run.job import Failed, Job
+from epochzero.run.job import FailedAttempt, PlannedJob
 from epochzero.run.observers.hangs import HUNG
-from epochzero.run.records.model import Decision, Ended, JobEvent
+from epochzero.run.records.model import Decision, End, JobEvent
 from epochzero.run.watch.live import WHY
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _MOST_FINDINGS = 3
 _MOST_STACK_LINES = 8
 
 
-def closing(failure: Failed) -> str:
+def closing(failure: FailedAttempt) -> str:
     """One line about how an attempt ended."""
     started, ended = failure.started, failure.ended
     if ended.why == "not_started":
@@ -60,7 +60,7 @@ def _not_started(program: str, code: int) -> str:
     return "its interpreter was not found" if path.is_file() else "command not found"
 
 
-def failed(failure: Failed) -> Iterator[str]:
+def failed(failure: FailedAttempt) -> Iterator[str]:
     """Why an attempt failed, and what it cost."""
     from epochzero.cli.render_diagnosis import lines
 
@@ -77,20 +77,20 @@ def failed(failure: Failed) -> Iterator[str]:
             yield layout.wrapped(label, text)
 
 
-def _is_interruption(failure: Failed) -> bool:
+def _is_interruption(failure: FailedAttempt) -> bool:
     """Whether a person stopped the job, and nothing else is wrong with it."""
     found = failure.diagnosis
     return failure.ended.why == "user" and (found is None or found.category == "interrupted")
 
 
-def _cancelled(ended: Ended) -> str:
+def _cancelled(ended: End) -> str:
     if ended.state:
         return f"cancelled ({ended.state} in the scheduler)"
     killed = " and had to be killed" if ended.signal == signal.SIGKILL else ""
     return f"interrupted by the user{killed}"
 
 
-def decided(decision: Decision, job: Job, ended: Ended) -> Iterator[str]:
+def decided(decision: Decision, job: PlannedJob, ended: End) -> Iterator[str]:
     """Whether the job is started again, and why."""
     what = {
         "stop": "No",

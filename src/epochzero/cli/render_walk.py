@@ -10,7 +10,7 @@ import click
 
 from epochzero.cli import layout
 from epochzero.run.replay.program import Reproducer
-from epochzero.run.replay.walk_result import Operator, Range, Walked
+from epochzero.run.replay.walk_result import FailureOrigin, Operator, Range
 
 _DATA = {
     "inline": "it contains values of your data",
@@ -20,7 +20,7 @@ _DATA = {
 _LARGEST = {"float16": "65504", "bfloat16": "3.4e38", "float32": "3.4e38"}
 
 
-def walked_lines(walked: Walked | None) -> Iterator[str]:
+def walked_lines(walked: FailureOrigin | None) -> Iterator[str]:
     """The operator that caused the failure, its inputs, and the operators around it."""
     yield ""
     if walked is None:
@@ -47,7 +47,7 @@ def walked_lines(walked: Walked | None) -> Iterator[str]:
     yield from _table(walked)
 
 
-def _what(walked: Walked, culprit: Operator) -> str:
+def _what(walked: FailureOrigin, culprit: Operator) -> str:
     if walked.why == "raised":
         return f"raised {walked.error}"
     if walked.why == "differs":
@@ -88,7 +88,7 @@ def _from(range_: Range, makers: dict[int, Operator]) -> str:
     return f"from {maker.name if maker else 'operator'} (number {range_.made_by}){line}"
 
 
-def _table(walked: Walked) -> Iterator[str]:
+def _table(walked: FailureOrigin) -> Iterator[str]:
     """The operators before the culprit, it, and those on the way to where the failure was seen."""
     assert walked.culprit is not None
     after = walked.chain[1:]

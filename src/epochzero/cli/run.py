@@ -18,7 +18,7 @@ from epochzero.cli import layout
 from epochzero.cli.destination import send_option
 from epochzero.cli.storing import store_address, store_option
 from epochzero.errors import InputError
-from epochzero.run.job import Failed, Job, Listener
+from epochzero.run.job import FailedAttempt, Listener, PlannedJob
 from epochzero.run.notes import TOOLS
 from epochzero.run.observers.watcher import Watcher
 from epochzero.run.process.container_init import stand_behind_init
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from epochzero.check import CheckResult
     from epochzero.locate import Ranking
     from epochzero.run.inject.grammar import InjectedFault
-    from epochzero.run.inject.outcome import Outcome
+    from epochzero.run.inject.outcome import InjectionOutcome
     from epochzero.run.observers.hangs import OnHang
-    from epochzero.run.reports.upload import Destination, Sending
+    from epochzero.run.reports.upload import Destination, UploadWatcher
     from epochzero.run.simulate.model import Aspect
 
 
@@ -351,7 +351,7 @@ class _Screen(Listener):
 
     def __init__(
         self,
-        job: Job,
+        job: PlannedJob,
         store: str | None,
         send: Destination | None,
         webhook: Webhook | None,
@@ -364,7 +364,7 @@ class _Screen(Listener):
         self._webhook = webhook
         self._quiet = quiet
         self._recording: Recording | None = None
-        self._sending: Sending | None = None
+        self._sending: UploadWatcher | None = None
         self._has_own_store = store is not None
         self._job_is_kept = False
         self._knows_more = False
@@ -383,13 +383,13 @@ class _Screen(Listener):
             self._recording = Recording(address, journal.path)
             watchers.append(self._recording)
         if self._send is not None:
-            from epochzero.run.reports.upload import Sending
+            from epochzero.run.reports.upload import UploadWatcher
 
-            self._sending = Sending(self._send, journal.path.parent)
+            self._sending = UploadWatcher(self._send, journal.path.parent)
             watchers.append(self._sending)
         return watchers
 
-    def failed(self, failed: Failed) -> None:
+    def failed(self, failed: FailedAttempt) -> None:
         """Print the screen about a failure as soon as it is known."""
         self._knows_more = failed.ended.why != "not_started"
         if not self._quiet:
@@ -406,7 +406,7 @@ class _Screen(Listener):
         ):
             self._announce(failed)
 
-    def _announce(self, failed: Failed) -> None:
+    def _announce(self, failed: FailedAttempt) -> None:
         """Notify webhooks and write the termination log; the job is not restarted."""
         from epochzero.cli.announce import announce
 
@@ -458,7 +458,7 @@ class _Screen(Listener):
             if training.watched.findings and self._job_is_kept:
                 _tell([layout.field("Page", f"epochzero watch show {self._job.started.job}")])
 
-    def injected(self, outcomes: Sequence[Outcome]) -> None:
+    def injected(self, outcomes: Sequence[InjectionOutcome]) -> None:
         """The effects of the injected faults."""
         if not self._quiet:
             from epochzero.cli import render_inject

@@ -11,7 +11,7 @@ from epochzero.diagnose.facts import Facts
 from epochzero.diagnose.model import End
 from epochzero.diagnose.timeline import (
     DAY,
-    Judged,
+    JudgedEvent,
     Timeline,
     absent_rank,
     ends_process,
@@ -20,7 +20,7 @@ from epochzero.diagnose.timeline import (
 from epochzero.logs.prefix import split
 
 
-def death(root: Judged | None, timeline: Timeline, facts: Facts, *, state_known: bool) -> End:
+def death(root: JudgedEvent | None, timeline: Timeline, facts: Facts, *, state_known: bool) -> End:
     """The strongest evidence that a job died.
 
     Args:
@@ -79,7 +79,7 @@ of a collective), and so many times longer than any earlier pause.
 _CANCELLED_AT = re.compile(r"\bCANCELLED AT (\S+)")
 
 
-def silence(root: Judged, tails: Sequence[bytes]) -> float:
+def silence(root: JudgedEvent, tails: Sequence[bytes]) -> float:
     """Seconds that a job wrote nothing before its time limit ended it; 0 if it wrote, or if times are unknown.
 
     Args:
@@ -110,7 +110,7 @@ TIMED_SHARE = 1.25
 
 def earlier_failures(timeline: Timeline) -> tuple[str, ...]:
     """A sentence for each log in which an earlier run failed, because the diagnosis is that of the last run."""
-    failed: dict[str, list[Judged]] = {}
+    failed: dict[str, list[JudgedEvent]] = {}
     for judged in timeline.judged:
         continued = judged.role == "recovered" and judged.event.uncaught
         if continued or (judged.role == "earlier_run" and judged.ended):
@@ -139,6 +139,6 @@ def absence(timeline: Timeline) -> tuple[str, ...]:
 MOST_SHOWN = 200
 
 
-def _quoted(judged: Judged) -> str:
+def _quoted(judged: JudgedEvent) -> str:
     event = judged.event
     return f"{event.log}:{event.line}"

@@ -31,7 +31,7 @@ DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedEvent:
     """An event with its judgement.
 
     Attributes:
@@ -59,9 +59,9 @@ class Judged:
 class Timeline:
     """The root cause, other candidates, and the consequences."""
 
-    root: Judged | None
-    candidates: tuple[Judged, ...]
-    judged: tuple[Judged, ...]
+    root: JudgedEvent | None
+    candidates: tuple[JudgedEvent, ...]
+    judged: tuple[JudgedEvent, ...]
 
 
 EXCEPTION, FATAL_LINE, ERROR_LINE, BARE_EXCEPTION, PLAIN_LINE, WEAK, FAINT = 9, 8, 7, 6, 3, 2, 1
@@ -155,7 +155,7 @@ def order(
     return Timeline(root, candidates, judged)
 
 
-def _without_earlier_runs(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
+def _without_earlier_runs(judged: tuple[JudgedEvent, ...]) -> tuple[JudgedEvent, ...]:
     """Marks the events of all runs but the last one of each log, as one log can contain several runs.
 
     Nothing of a process follows its death. What follows is another process of the same run (another rank, or
@@ -163,7 +163,7 @@ def _without_earlier_runs(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
     much ordinary output.
     """
     starts: dict[str, int] = {}
-    deaths: dict[str, list[Judged]] = {}
+    deaths: dict[str, list[JudgedEvent]] = {}
     refused: set[str] = set()
     signs: dict[str, list[int]] = {}
     # The name of a log can give all its lines one rank.
@@ -217,14 +217,16 @@ def _source(event: LogEvent) -> tuple[str, int | None, str | None, str | None]:
     return event.log, event.rank, event.process, event.host
 
 
-def _of_launcher(judged: Judged) -> bool:
+def _of_launcher(judged: JudgedEvent) -> bool:
     """Whether a launcher of several processes reports a death."""
     return reports_death(judged) and bool(
         judged.match and judged.match.signature.family != "python"
     )
 
 
-def _before_report(candidates: tuple[Judged, ...], judged: Sequence[Judged]) -> tuple[Judged, ...]:
+def _before_report(
+    candidates: tuple[JudgedEvent, ...], judged: Sequence[JudgedEvent]
+) -> tuple[JudgedEvent, ...]:
     """The candidates above a launcher's first report of a death, if one of them can explain it.
 
     The processes that the launcher then terminates can print errors of their own.
@@ -237,7 +239,7 @@ def _before_report(candidates: tuple[Judged, ...], judged: Sequence[Judged]) -> 
     return before if any(j.category and j.category not in _OF_PEERS for j in before) else candidates
 
 
-def _starts_run(deaths: Sequence[Judged], later: Judged, *, alone: bool) -> bool:
+def _starts_run(deaths: Sequence[JudgedEvent], later: JudgedEvent, *, alone: bool) -> bool:
     """Whether an event belongs to another run than the deaths of processes before it.
 
     Args:
@@ -256,7 +258,7 @@ def _starts_run(deaths: Sequence[Judged], later: Judged, *, alone: bool) -> bool
     return later.claim >= ERROR_LINE and min(between, death.event.later) >= LATER_LINES_OF_RUN
 
 
-def _last_resort(judged: Sequence[Judged]) -> Judged | None:
+def _last_resort(judged: Sequence[JudgedEvent]) -> JudgedEvent | None:
     """Fallback if no event claims to be a cause: the first report of a process killed by a signal,
     else a consequence with a category, else any report of a failed process, else any consequence.
     """
@@ -274,27 +276,27 @@ def _last_resort(judged: Sequence[Judged]) -> Judged | None:
     return next(iter(killed or named or deaths or told), None)
 
 
-def _by_line(judged: Sequence[Judged]) -> list[Judged]:
+def _by_line(judged: Sequence[JudgedEvent]) -> list[JudgedEvent]:
     """The events in the order of their lines; they come by process within each part of a log."""
     logs = {log: n for n, log in enumerate(dict.fromkeys(j.event.log for j in judged))}
     return sorted(judged, key=lambda j: (logs[j.event.log], j.event.line))
 
 
-def _same_run(judged: Judged, last: Judged) -> bool:
+def _same_run(judged: JudgedEvent, last: JudgedEvent) -> bool:
     return judged.event.log_later - last.event.log_later < LATER_LINES_OF_RUN
 
 
-def _only_weak(candidates: Sequence[Judged]) -> bool:
+def _only_weak(candidates: Sequence[JudgedEvent]) -> bool:
     """Whether no candidate is marked as an error or known: what ends a process says more."""
     return all(judged.claim <= WEAK and judged.match is None for judged in candidates)
 
 
-def _signalled(judged: Judged) -> bool:
+def _signalled(judged: JudgedEvent) -> bool:
     """Whether the event reports that a signal terminated a process."""
     return reports_death(judged) and bool(judged.match and (judged.match.status or 0) > SIGNALS)
 
 
-def _killed(judged: Judged) -> bool:
+def _killed(judged: JudgedEvent) -> bool:
     """Whether the event reports a signal that explains a death.
 
     Launchers terminate processes with SIGTERM, and a process aborts itself after it has printed why.
@@ -304,7 +306,7 @@ def _killed(judged: Judged) -> bool:
     return status is not None and status > SIGNALS and status not in explained
 
 
-def _in_its_log(root: Judged, candidates: Sequence[Judged]) -> Judged:
+def _in_its_log(root: JudgedEvent, candidates: Sequence[JudgedEvent]) -> JudgedEvent:
     """The same failure in the log of its rank, if the root is in a launcher's record."""
     if not root.event.log.endswith(ERROR_FILE):
         return root
@@ -316,7 +318,7 @@ def _in_its_log(root: Judged, candidates: Sequence[Judged]) -> Judged:
     return root
 
 
-def _as_recorded(root: Judged, candidates: Sequence[Judged]) -> Judged:
+def _as_recorded(root: JudgedEvent, candidates: Sequence[JudgedEvent]) -> JudgedEvent:
     """Rank and time of the failure, from the error file of a rank if its log does not contain them."""
     event = root.event
     if event.rank is not None:
@@ -341,7 +343,7 @@ _RECORDER, _NO_DUMP = "CollectiveFault", re.compile(r"\bthere is no dump of\b")
 """What `epochzero.logs.flight_recorder` reports, and that it does not know of all ranks."""
 
 
-def _not_of_peers(roots: Sequence[Judged]) -> Sequence[Judged]:
+def _not_of_peers(roots: Sequence[JudgedEvent]) -> Sequence[JudgedEvent]:
     """The roots without those that the death of another process explains, if one has another reason."""
     strongest = max(root.claim for root in roots)
     own = [root for root in roots if root.claim == strongest and root.category not in _OF_PEERS]
@@ -359,8 +361,8 @@ def _not_of_peers(roots: Sequence[Judged]) -> Sequence[Judged]:
 
 
 def _as_launcher_saw(
-    root: Judged, judged: Sequence[Judged], candidates: Sequence[Judged]
-) -> Judged:
+    root: JudgedEvent, judged: Sequence[JudgedEvent], candidates: Sequence[JudgedEvent]
+) -> JudgedEvent:
     """Whose failure it was, according to the launcher, if several ranks failed alike or no line names its rank.
 
     A program that exits by itself after an error has a status below that of signals.
@@ -408,7 +410,7 @@ _PID_OF_RANK = re.compile(
 )
 
 
-def _rank_of_process(event: LogEvent, judged: Sequence[Judged]) -> int | None:
+def _rank_of_process(event: LogEvent, judged: Sequence[JudgedEvent]) -> int | None:
     """The rank of the process that a line of the kernel names, by the launcher's report of its exit."""
     named = _KERNEL_PID.search(event.message)
     if named is None:
@@ -437,7 +439,7 @@ _RECORDED = re.compile(r"Root Cause [\s\S]*?\n *error_file *: (?!<N/A>)\S")
 """torchrun knows when a rank failed if the rank wrote an error file; else it knows only when it looked."""
 
 
-def _as_absent(root: Judged | None, judged: Sequence[Judged]) -> Judged | None:
+def _as_absent(root: JudgedEvent | None, judged: Sequence[JudgedEvent]) -> JudgedEvent | None:
     """The root with the rank that did not arrive at a collective, if the watchdogs of all others report it."""
     absent = absent_rank(judged)
     if root is None or absent is None or root.match is None or root.match.signature.name != _WAITED:
@@ -469,7 +471,7 @@ class Absent(NamedTuple):
     instead: tuple[str, int] | None
 
 
-def absent_rank(judged: Sequence[Judged]) -> Absent | None:
+def absent_rank(judged: Sequence[JudgedEvent]) -> Absent | None:
     """The only rank that its watchdog does not report in the collective of all others; None if the reports do not show it.
 
     A launcher can count ranks that no watchdog names, so that the highest number decides only together
@@ -498,7 +500,7 @@ def absent_rank(judged: Sequence[Judged]) -> Absent | None:
     return Absent(rank, common[1], common[0], waiting, places[0], instead)
 
 
-def _reporter(judged: Judged) -> int | None:
+def _reporter(judged: JudgedEvent) -> int | None:
     """The rank whose watchdog reports in this event that it waited."""
     reported = _WAITING.search(judged.event.shown)
     is_report = judged.role == "cascade" and judged.match and judged.match.signature.name == _WAITED
@@ -511,10 +513,10 @@ _WAITING = re.compile(
 )
 
 
-def _judge(event: LogEvent, catalog: Catalog, number: int) -> Judged:
+def _judge(event: LogEvent, catalog: Catalog, number: int) -> JudgedEvent:
     match = match_event(event, catalog)
     if match is None and event.kind == "line" and LOSS_NAN.search(event.message[:LOOKED_AT]):
-        return Judged(event, None, "cause", "loss_nan", WEAK, number)
+        return JudgedEvent(event, None, "cause", "loss_nan", WEAK, number)
     role = match.signature.role if match else "cause"
     category = match.signature.category if match else ""
     if match and match.signature.general:
@@ -530,7 +532,7 @@ def _judge(event: LogEvent, catalog: Catalog, number: int) -> Judged:
             category = category_of(read_message(said))
         if not category:
             claim = 0 if event.kind == "line" and claim <= PLAIN_LINE else claim - NAMELESS
-    return Judged(event, match, role, category, claim, number)
+    return JudgedEvent(event, match, role, category, claim, number)
 
 
 def match_event(event: LogEvent, catalog: Catalog) -> Match | None:
@@ -561,8 +563,8 @@ def _texts(event: LogEvent) -> tuple[str, ...]:
 
 
 def _marked(
-    judged: Iterable[Judged], role: str, applies: Callable[[Judged], bool]
-) -> tuple[Judged, ...]:
+    judged: Iterable[JudgedEvent], role: str, applies: Callable[[JudgedEvent], bool]
+) -> tuple[JudgedEvent, ...]:
     """Gives some events another role, in which they claim nothing."""
     return tuple(replace(j, role=role, claim=0) if applies(j) else j for j in judged)
 
@@ -570,7 +572,7 @@ def _marked(
 _SIGNALLED = frozenset({"KeyboardInterrupt", "SignalException"})
 
 
-def _without_handlers(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
+def _without_handlers(judged: tuple[JudgedEvent, ...]) -> tuple[JudgedEvent, ...]:
     """Takes the claim from what failed while a process dealt with the signal that ended it."""
     signalled = {
         j.event.trace: j.order
@@ -584,18 +586,18 @@ def _without_handlers(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
     )
 
 
-def _without_shutdown(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
+def _without_shutdown(judged: tuple[JudgedEvent, ...]) -> tuple[JudgedEvent, ...]:
     """Takes the claim from what fails while a server that answered requests shuts down as it was told to."""
     return _marked(judged, "teardown", lambda j: j.event.closing and "serving" in j.event.work)
 
 
-def _without_repeated(judged: tuple[Judged, ...], *, dead: bool) -> tuple[Judged, ...]:
+def _without_repeated(judged: tuple[JudgedEvent, ...], *, dead: bool) -> tuple[JudgedEvent, ...]:
     """Sets aside what a process had reported before in the same run and survived, unless another event
     shows that a process died.
     """
     if dead:
         return judged
-    alike: dict[tuple[object, ...], list[Judged]] = {}
+    alike: dict[tuple[object, ...], list[JudgedEvent]] = {}
     for this in judged:
         statement = this.role == "cause" and this.claim and this.category != "loss_nan"
         if statement and not ends_process(this) and not _loses_gpu(this):
@@ -612,12 +614,12 @@ def _without_repeated(judged: tuple[Judged, ...], *, dead: bool) -> tuple[Judged
     return _marked(judged, "set_aside", lambda j: j.order in survived)
 
 
-def _distance(judged: Sequence[Judged]) -> int:
+def _distance(judged: Sequence[JudgedEvent]) -> int:
     """Number of ordinary lines of the log between the first and the last event."""
     return judged[0].event.log_later - judged[-1].event.log_later
 
 
-def _without_restarted(judged: tuple[Judged, ...], restarts: int) -> tuple[Judged, ...]:
+def _without_restarted(judged: tuple[JudgedEvent, ...], restarts: int) -> tuple[JudgedEvent, ...]:
     """Removes the launcher's reports of failed processes after which it restarted the job, including
     the termination of other processes.
     """
@@ -630,7 +632,7 @@ def _without_restarted(judged: tuple[Judged, ...], restarts: int) -> tuple[Judge
     return tuple(replace(j, role="recovered") if j.order in answered else j for j in judged)
 
 
-def _without_recovered(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
+def _without_recovered(judged: tuple[JudgedEvent, ...]) -> tuple[JudgedEvent, ...]:
     """Removes the claims of events that their process survived.
 
     When a launcher reports a failed process, other processes whose lines cannot be distinguished may
@@ -662,7 +664,7 @@ def _without_recovered(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
     )
 
 
-def _of_dead(wrapper: Judged, passed_on: Set[int]) -> bool:
+def _of_dead(wrapper: JudgedEvent, passed_on: Set[int]) -> bool:
     """Whether a wrapper shows that a process died: an exception that was passed on can be handled.
 
     Args:
@@ -672,7 +674,7 @@ def _of_dead(wrapper: Judged, passed_on: Set[int]) -> bool:
     return event.trace not in passed_on or event.uncaught or reports_death(wrapper)
 
 
-def _stops_job(judged: Judged) -> bool:
+def _stops_job(judged: JudgedEvent) -> bool:
     """Whether the scheduler reports that it ended the job, which was therefore still running."""
     if judged.match is None or judged.role != "cause" or judged.claim < ERROR_LINE:
         return False
@@ -680,21 +682,21 @@ def _stops_job(judged: Judged) -> bool:
     return by_scheduler and judged.category in ("interrupted", "timeout")
 
 
-def _kills(judged: Judged) -> bool:
+def _kills(judged: JudgedEvent) -> bool:
     """Whether a launcher or a shell reports that a process was killed, which was therefore still running."""
     return reports_death(judged) and bool(
         judged.match and judged.match.status == SIGNALS + signal.SIGKILL
     )
 
 
-def _only_logged(judged: Judged) -> bool:
+def _only_logged(judged: JudgedEvent) -> bool:
     """Whether a process logged an error that does not end it by itself, and is about the process alone."""
     event = judged.event
     alone = judged.category not in _OF_PEERS and not _from_outside(judged)
     return alone and event.kind == "line" and not ends_process(judged)
 
 
-def _with_reported_exit(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
+def _with_reported_exit(judged: tuple[JudgedEvent, ...]) -> tuple[JudgedEvent, ...]:
     """Counts the last uncaught exception above a launcher's report of an exit with an error, if nothing else
     explains the exit: the steps after the exception are those of other ranks.
     """
@@ -714,12 +716,12 @@ def _with_reported_exit(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
     )
 
 
-def _exited(report: Judged) -> bool:
+def _exited(report: JudgedEvent) -> bool:
     """Whether a report names an exit status that is no signal's."""
     return bool(report.match and 0 < (report.match.status or 0) < SIGNALS)
 
 
-def _outlived(judged: Judged, stops: Mapping[str, int]) -> bool:
+def _outlived(judged: JudgedEvent, stops: Mapping[str, int]) -> bool:
     """Whether a job wrote much after one of its programs had failed, until it was ended from outside.
 
     Processes that only wait for one that has failed write nothing.
@@ -733,13 +735,13 @@ def _outlived(judged: Judged, stops: Mapping[str, int]) -> bool:
     return judged.role == "cause" and before >= LATER_LINES
 
 
-def _loses_gpu(judged: Judged) -> bool:
+def _loses_gpu(judged: JudgedEvent) -> bool:
     """Whether the process can make no further GPU call: a failed assertion in a kernel ends its context too."""
     asserted = judged.match is not None and judged.match.signature.name.startswith("cuda/kernel-")
     return judged.category == "gpu_fault" or asserted
 
 
-def _recovered(judged: Judged, *, died: bool) -> bool:
+def _recovered(judged: JudgedEvent, *, died: bool) -> bool:
     """Whether the process of an event survived.
 
     Only later steps overrule an event that terminates a process: the summary of a tracker, an
@@ -784,7 +786,7 @@ FEW_LATER_LINES = 4
 """The same for a line without any mark of an error, which counts only among the last words."""
 
 
-def _only_mentioned(judged: Judged, *, died: bool) -> bool:
+def _only_mentioned(judged: JudgedEvent, *, died: bool) -> bool:
     """Whether the process of an event that does not terminate it wrote much afterwards, or had
     finished its steps before.
     """
@@ -817,7 +819,7 @@ _LAST_WORDS = frozenset({"native", "shell"})
 """Families of signatures whose crashes and kills are those of the job's own process, not a worker's."""
 
 
-def ends_process(judged: Judged) -> bool:
+def ends_process(judged: JudgedEvent) -> bool:
     """Whether an event by itself shows that its process exited."""
     if judged.event.uncaught or judged.event.type == "Fatal Python error":
         return True
@@ -834,7 +836,7 @@ def _refuses_arguments(match: Match | None) -> bool:
     return match is not None and match.signature.name.startswith("python/usage-")
 
 
-def _from_outside(judged: Judged) -> bool:
+def _from_outside(judged: JudgedEvent) -> bool:
     """Whether the scheduler, the kernel or a driver reports the event, not the process itself."""
     if judged.match is None:
         return False
@@ -843,7 +845,7 @@ def _from_outside(judged: Judged) -> bool:
     return signature.family in _OBSERVERS or (lost_gpu and judged.event.kind == "line")
 
 
-def reports_death(judged: Judged) -> bool:
+def reports_death(judged: JudgedEvent) -> bool:
     """Whether a launcher or a shell reports with this event that a process of the job failed."""
     return judged.role in ("cascade", "wrapper") and bool(judged.match and judged.match.status)
 
@@ -854,7 +856,7 @@ _ENDING = re.compile(
 """Signatures with which a program announces its termination, at any level."""
 
 
-def _set_aside(judged: Judged) -> bool:
+def _set_aside(judged: JudgedEvent) -> bool:
     """Whether an event requires other evidence that the job died."""
     event = judged.event
     if event.set_aside:
@@ -878,7 +880,7 @@ def _only_advises(event: LogEvent) -> bool:
     return not marked and _ADVICE.search(said) is not None
 
 
-def _without_set_aside(judged: tuple[Judged, ...], *, dead: bool) -> tuple[Judged, ...]:
+def _without_set_aside(judged: tuple[JudgedEvent, ...], *, dead: bool) -> tuple[JudgedEvent, ...]:
     """Handles events that were logged as a warning, skipped, retried or quoted: they count only with
     other evidence that the job died, and less than any other failure.
     """
@@ -935,15 +937,15 @@ def _claim(event: LogEvent, match: Match | None) -> int:
     return WEAK
 
 
-def _by_process(candidates: Sequence[Judged]) -> list[list[Judged]]:
-    streams: dict[tuple[str, int | None, str | None], list[Judged]] = {}
+def _by_process(candidates: Sequence[JudgedEvent]) -> list[list[JudgedEvent]]:
+    streams: dict[tuple[str, int | None, str | None], list[JudgedEvent]] = {}
     for judged in candidates:
         event = judged.event
         streams.setdefault((event.log, event.rank, event.process), []).append(judged)
     return list(streams.values())
 
 
-def _root_of_process(stream: Sequence[Judged]) -> Judged:
+def _root_of_process(stream: Sequence[JudgedEvent]) -> JudgedEvent:
     """The first of the strongest claims in the last burst of failures."""
     burst = _last_burst(stream)
     strongest = max(j.claim for j in burst)
@@ -956,14 +958,14 @@ def _root_of_process(stream: Sequence[Judged]) -> Judged:
     return _root_of_chain(first, [j for j in burst if j.event.trace == first.event.trace])
 
 
-def _explains_peers(judged: Judged) -> bool:
+def _explains_peers(judged: JudgedEvent) -> bool:
     """Whether what peers report later can follow from a failure."""
     known = judged.category and judged.category not in _OF_PEERS
     event = judged.event
     return bool(known) and judged.claim >= BARE_EXCEPTION and not (event.set_aside or event.steps)
 
 
-def _last_burst(stream: Sequence[Judged]) -> list[Judged]:
+def _last_burst(stream: Sequence[JudgedEvent]) -> list[JudgedEvent]:
     """The failures connected to the last strong one, without normal lines in between."""
     strongest = max(j.claim for j in stream)
     last = max(n for n, j in enumerate(stream) if j.claim >= strongest - NAMELESS)
@@ -975,12 +977,12 @@ def _last_burst(stream: Sequence[Judged]) -> list[Judged]:
     return list(stream[first : last + 1])
 
 
-def _near(one: Judged, other: Judged) -> bool:
-    same_trace = one.event.trace == other.event.trace != -1
-    return same_trace or other.event.line - one.event.line <= BURST_LINES
+def _near(first: JudgedEvent, second: JudgedEvent) -> bool:
+    same_trace = first.event.trace == second.event.trace != -1
+    return same_trace or second.event.line - first.event.line <= BURST_LINES
 
 
-def _root_of_chain(first: Judged, chain: Sequence[Judged]) -> Judged:
+def _root_of_chain(first: JudgedEvent, chain: Sequence[JudgedEvent]) -> JudgedEvent:
     """The root within one traceback: the exception that the first one wraps, if any; else itself.
 
     Of an exception group, the first member counts.
@@ -1027,7 +1029,7 @@ def _is_probe(event: LogEvent, later: LogEvent) -> bool:
     return bool(handler) and bool(handler[-1].code) and not handler[-1].code.startswith("raise")
 
 
-def _first(roots: Sequence[Judged]) -> Judged:
+def _first(roots: Sequence[JudgedEvent]) -> JudgedEvent:
     """The earliest of the roots of all processes."""
     strongest = max(j.claim for j in roots)
     strong = [j for j in roots if j.claim == strongest]

@@ -16,11 +16,7 @@ from epochzero.diagnose.classifier import classify
 from epochzero.diagnose.confidence import confidence
 from epochzero.diagnose.ending import death, silence, survival
 from epochzero.diagnose.facts import Facts, signal_name
-from epochzero.diagnose.fingerprint import (
-    fingerprint,
-    is_weak,
-    weak_fingerprint,
-)
+from epochzero.diagnose.fingerprint import fingerprint, is_weak, weak_fingerprint
 from epochzero.diagnose.model import (
     MOST_FRAMES,
     Basis,
@@ -32,13 +28,7 @@ from epochzero.diagnose.model import (
     Root,
 )
 from epochzero.diagnose.phase import TRAINING, phase_of, reads_sample
-from epochzero.diagnose.timeline import (
-    BURST_LINES,
-    EXCEPTION,
-    Judged,
-    Timeline,
-    reports_death,
-)
+from epochzero.diagnose.timeline import BURST_LINES, EXCEPTION, JudgedEvent, Timeline, reports_death
 from epochzero.logs.events import LogEvent
 from epochzero.logs.progress import last_form
 from epochzero.logs.traceback import Frame
@@ -156,7 +146,7 @@ def _unknown(job: JobContext) -> Diagnosis:
 
 
 def _missing(
-    root: Judged | None, timeline: Timeline, job: JobContext, status: int | None
+    root: JudgedEvent | None, timeline: Timeline, job: JobContext, status: int | None
 ) -> Diagnosis:
     """The job failed without a logged reason: uses the scheduler's state or the meaning of the exit
     status, and suggests further evidence.
@@ -206,7 +196,9 @@ def _exit_confidence(end: _Exit, status: int | None, *, known: bool) -> float:
     return 0.4 if end.category else 0.2
 
 
-def _weak_identity(root: Judged | None, job: JobContext, status: int | None, phase: str) -> str:
+def _weak_identity(
+    root: JudgedEvent | None, job: JobContext, status: int | None, phase: str
+) -> str:
     """The few properties that distinguish processes that exited without a message."""
     reporter = root.match.signature.name if root and root.match else ""
     places = " ".join(frame.function for frame in root.event.frames[-1:]) if root else ""
@@ -241,7 +233,7 @@ _BELOW = ("the lines below this traceback, in the complete standard error of its
 _NOTHING_SAID = "The job failed, and its logs do not show why."
 
 
-def _failed(root: Judged, timeline: Timeline, job: JobContext) -> Diagnosis:
+def _failed(root: JudgedEvent, timeline: Timeline, job: JobContext) -> Diagnosis:
     event = root.event
     signature = root.match.signature if root.match else None
     category, basis = _category(root)
@@ -277,7 +269,7 @@ def _failed(root: Judged, timeline: Timeline, job: JobContext) -> Diagnosis:
     )
 
 
-def _as_hang(found: Diagnosis, root: Judged, job: JobContext) -> Diagnosis:
+def _as_hang(found: Diagnosis, root: JudgedEvent, job: JobContext) -> Diagnosis:
     """The diagnosis of a job that had stopped long before its time limit: more time would not help."""
     silent = silence(root, job.tails) if found.category == "timeout" else 0.0
     if not silent:
@@ -299,7 +291,7 @@ def _as_hang(found: Diagnosis, root: Judged, job: JobContext) -> Diagnosis:
     )
 
 
-def _work(root: Judged | None, job: JobContext) -> frozenset[str]:
+def _work(root: JudgedEvent | None, job: JobContext) -> frozenset[str]:
     """What the job did before its failure, according to the same log or those of other ranks."""
     before = root.event.work if root else frozenset()
     log = root.event.log if root else ""
@@ -367,7 +359,7 @@ def _depth_below_user(frames: Sequence[Frame]) -> int:
     return len(frames) + NEAR_CALLS
 
 
-def _stack(root: Judged, timeline: Timeline) -> tuple[Frame, ...]:
+def _stack(root: JudgedEvent, timeline: Timeline) -> tuple[Frame, ...]:
     """The frames of the root; if they contain none of the user's own code, those of the nearest
     exceptions: of the same traceback, else of the same process.
     """
@@ -404,7 +396,7 @@ def _dimension(category: str) -> str:
     return taxonomy.categories()[category].dimension
 
 
-def _root(root: Judged, timeline: Timeline, job: JobContext) -> Root:
+def _root(root: JudgedEvent, timeline: Timeline, job: JobContext) -> Root:
     event = root.event
     named = root.match.rank if root.match else None
     rank = event.rank if named is None else named
@@ -421,7 +413,7 @@ _COUNTED = re.compile(r"\d+ root error\(s\) found\.\n( *\(0\) .+)")
 """How TensorFlow announces its errors: the first of them is the statement."""
 
 
-def _status(root: Judged | None, facts: Facts) -> int | None:
+def _status(root: JudgedEvent | None, facts: Facts) -> int | None:
     """The exit status: as reported by a launcher, or a fact."""
     if root and root.match and root.match.status:
         return root.match.status
@@ -436,7 +428,7 @@ def _exit_title(status: int | None, cut_off: bool) -> str:
     return f"Exit code {status} without a message"
 
 
-def _retry(root: Judged, default: _Default) -> tuple[str, str]:
+def _retry(root: JudgedEvent, default: _Default) -> tuple[str, str]:
     signature = root.match.signature if root.match else None
     if root.role == "cascade":
         return "unknown", "The cause is in another process, whose output is not in these logs."
@@ -445,7 +437,7 @@ def _retry(root: Judged, default: _Default) -> tuple[str, str]:
     return default.retry, default.retry_reason
 
 
-def _fixes(root: Judged, default: _Default, own: CodeFrame | None) -> tuple[str, ...]:
+def _fixes(root: JudgedEvent, default: _Default, own: CodeFrame | None) -> tuple[str, ...]:
     """The signature's fixes; else the category's, completed with values from the message."""
     values = {"code": own.code} if own and own.code else {}
     if root.match and (fixes := root.match.fixes(values)):
@@ -461,7 +453,7 @@ def _fixes(root: Judged, default: _Default, own: CodeFrame | None) -> tuple[str,
     return tuple(specific[:1] + general[1:] if specific else general)
 
 
-def _also(root: Judged, timeline: Timeline) -> tuple[str, ...]:
+def _also(root: JudgedEvent, timeline: Timeline) -> tuple[str, ...]:
     """Other plausible categories: the signature's own, and those of competing causes."""
     named = list(root.match.signature.also) if root.match else []
     for judged in timeline.candidates:
@@ -470,7 +462,7 @@ def _also(root: Judged, timeline: Timeline) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in named if name != root.category))[:3]
 
 
-def _category(root: Judged) -> tuple[str, Basis]:
+def _category(root: JudgedEvent) -> tuple[str, Basis]:
     """Category and its basis."""
     if root.category:
         return root.category, "signature" if root.match else "reading"
@@ -478,7 +470,7 @@ def _category(root: Judged) -> tuple[str, Basis]:
     return (guess, "classifier") if guess else ("internal_error", "nothing")
 
 
-def _evidence(root: Judged, timeline: Timeline) -> tuple[str, ...]:
+def _evidence(root: JudgedEvent, timeline: Timeline) -> tuple[str, ...]:
     lines = [root.event.shown.strip()]
     for judged in timeline.judged:
         same_place = judged.event.log == root.event.log and judged.event.rank == root.event.rank
@@ -487,9 +479,9 @@ def _evidence(root: Judged, timeline: Timeline) -> tuple[str, ...]:
     return tuple(dict.fromkeys(lines))[:MOST_EVIDENCE]
 
 
-def _consequences(root: Judged | None, timeline: Timeline) -> tuple[Consequence, ...]:
+def _consequences(root: JudgedEvent | None, timeline: Timeline) -> tuple[Consequence, ...]:
     """The consequences, one entry per rank and kind of line."""
-    found: dict[tuple[int | None, str], list[Judged]] = {}
+    found: dict[tuple[int | None, str], list[JudgedEvent]] = {}
     for judged in timeline.judged:
         if judged is root or judged.role not in ("cascade", "wrapper", "teardown", "cause"):
             continue

@@ -39,7 +39,7 @@ class Companion:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class CompanionState:
     """How far the companions of a job came.
 
     Attributes:
@@ -79,10 +79,10 @@ def with_companions(
     }
 
 
-def noted(folder: Path) -> Noted:
+def noted(folder: Path) -> CompanionState:
     """What the companions of an attempt have noted; nothing where none began."""
     lines: list[str] = []
     with suppress(OSError):
         lines = (folder / _NOTES_FILE).read_text("utf-8", errors="replace").splitlines()
     failed = tuple(line.removeprefix("failed ") for line in lines if line.startswith("failed "))
-    return Noted(frozenset(lines), failed)
+    return CompanionState(frozenset(lines), failed)

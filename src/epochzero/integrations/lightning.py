@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from epochzero.errors import InputError
-from epochzero.integrations.memory import Surviving, fit
+from epochzero.integrations.memory import OomSafeStep, fit
 from epochzero.integrations.reporting import never_raises, reporter
 from epochzero.integrations.watch_callback import WatchCallback
 
@@ -154,7 +154,7 @@ class LightningFitMemory(Callback):
     def __init__(self, **options: Any) -> None:
         """Nothing is changed before training; ``options`` are those of `epochzero.memory.fit`."""
         super().__init__()
-        self.step: Surviving | None = None
+        self.step: OomSafeStep | None = None
         self._options = options
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:

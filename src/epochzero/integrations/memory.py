@@ -20,11 +20,11 @@ from torch.optim import Optimizer
 from epochzero.integrations.reporting import reporter
 from epochzero.run.memory.limit import simulated_limit
 from epochzero.run.memory.offload import offload
-from epochzero.run.memory.oom_recovery import Surviving
+from epochzero.run.memory.oom_recovery import OomSafeStep
 from epochzero.run.memory.plan import StepPlan
 from epochzero.run.records.home import homes
 
-__all__ = ["StepPlan", "Surviving", "fit", "offload", "simulated_limit"]
+__all__ = ["OomSafeStep", "StepPlan", "fit", "offload", "simulated_limit"]
 
 FILE = "survive.json"
 """In EPOCHZERO_HOME: what jobs came to."""
@@ -41,7 +41,7 @@ def fit(
     blocks: Iterable[nn.Module] | None = None,
     allow_batch_norm: bool = False,
     remember: str | os.PathLike[str] | None = None,
-) -> Surviving:
+) -> OomSafeStep:
     """Makes a step that computes loss and gradients in whatever way there is memory for.
 
     What it returns takes the place of ``loss = step(batch); loss.backward()``. When memory runs out, all
@@ -67,7 +67,7 @@ def fit(
         InputError: the step is no function of a batch, the optimizer calls closures (LBFGS), or the
             model exchanges something between ranks within forward and backward (FSDP).
     """
-    return Surviving(
+    return OomSafeStep(
         step,
         model,
         optimizer,

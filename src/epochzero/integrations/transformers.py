@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import Trainer, TrainerCallback
 
 from epochzero.errors import InputError
-from epochzero.integrations.memory import Surviving, fit
+from epochzero.integrations.memory import OomSafeStep, fit
 from epochzero.integrations.reporting import never_raises, reporter
 from epochzero.integrations.watch_callback import WatchCallback
 
@@ -106,7 +106,7 @@ class TransformersFitMemory(TrainerCallback):
         super().__init__()
         if reason := _against_parts(trainer):
             raise InputError(f"TransformersFitMemory: {reason}; train without this callback")
-        self.step: Surviving | None = None
+        self.step: OomSafeStep | None = None
         self._trainer = trainer
         self._options = options
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from epochzero.logs.traceback import Frame, Raised, Traceback
+from epochzero.logs.traceback import Frame, LoggedError, Traceback
 
 _PYTEST_ERROR = re.compile(r"^E {3,}(?P<text>\S.*)$")
 _PYTEST_FRAME = re.compile(r"^(?P<file>[^\s:]+(?::\\[^\s:]+)?\.py):(?P<line>\d+): ?(?P<rest>.*)$")
@@ -86,7 +86,7 @@ def _pytest(lines: Sequence[str], at: int) -> Traceback | None:
         kind, message = typed["type"], "\n".join([typed["message"], *parts[1:]])
     else:
         kind, message = (name or "AssertionError"), "\n".join(parts)
-    return Traceback((Raised(kind, message.strip(), at, tuple(frames)),), at, end)
+    return Traceback((LoggedError(kind, message.strip(), at, tuple(frames)),), at, end)
 
 
 def _fatal(lines: Sequence[str], at: int) -> Traceback | None:
@@ -111,7 +111,7 @@ def _fatal(lines: Sequence[str], at: int) -> Traceback | None:
     frames = threads[current] if current else next(iter(threads.values()), [])
     if found["type"] == "Timeout" and not frames:
         return None
-    raised = Raised(found["type"], found["message"], at, tuple(reversed(frames)))
+    raised = LoggedError(found["type"], found["message"], at, tuple(reversed(frames)))
     return Traceback((raised,), at, end)
 
 
@@ -134,12 +134,12 @@ def _terminate(lines: Sequence[str], at: int) -> Traceback | None:
             while len(parts) > 1 and parts[0].strip() in ("", "Error:"):
                 number += 1
                 parts.pop(0)
-            return Traceback((Raised(kind, "\n".join(parts).strip(), number, ()),), at, end)
+            return Traceback((LoggedError(kind, "\n".join(parts).strip(), number, ()),), at, end)
     return None
 
 
 def _jvm(lines: Sequence[str], at: int) -> Traceback | None:
-    raised: list[Raised] = []
+    raised: list[LoggedError] = []
     number = at
     while number < len(lines) and (found := _JVM.match(lines[number].strip())):
         headline = number
@@ -161,7 +161,7 @@ def _jvm(lines: Sequence[str], at: int) -> Traceback | None:
         if not frames and not raised:
             return None
         raised.append(
-            Raised(
+            LoggedError(
                 found["type"],
                 "\n".join(message).strip(),
                 headline,
@@ -181,17 +181,17 @@ def _rust(lines: Sequence[str], at: int) -> Traceback | None:
     place = _RUST_PLACE.match(found["rest"])
     frames = (Frame(place["file"], int(place["line"]), ""),) if place else ()
     if place and place["message"]:
-        return Traceback((Raised("panic", place["message"], at, frames),), at, at + 1)
+        return Traceback((LoggedError("panic", place["message"], at, frames),), at, at + 1)
     if at + 1 < len(lines) and place:
-        return Traceback((Raised("panic", lines[at + 1].strip(), at + 1, frames),), at, at + 2)
-    return Traceback((Raised("panic", found["rest"], at, frames),), at, at + 1)
+        return Traceback((LoggedError("panic", lines[at + 1].strip(), at + 1, frames),), at, at + 2)
+    return Traceback((LoggedError("panic", found["rest"], at, frames),), at, at + 1)
 
 
 def _go(lines: Sequence[str], at: int) -> Traceback | None:
     found = _GO.match(lines[at])
     if found is None or not any(line.startswith("goroutine ") for line in lines[at + 1 : at + 5]):
         return None
-    return Traceback((Raised("panic", found["message"], at, ()),), at, at + 1)
+    return Traceback((LoggedError("panic", found["message"], at, ()),), at, at + 1)
 
 
 _READERS: tuple[tuple[str, Callable[[Sequence[str], int], Traceback | None]], ...] = (

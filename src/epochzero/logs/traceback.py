@@ -44,7 +44,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
+class LoggedError:
     """One exception of a traceback.
 
     Attributes:
@@ -70,7 +70,7 @@ class Raised:
 class Traceback:
     """The exceptions of one traceback in the order of print, and the lines that it spans."""
 
-    raised: tuple[Raised, ...]
+    raised: tuple[LoggedError, ...]
     start: int
     end: int
 
@@ -181,8 +181,8 @@ class _Reader:
         self.depth = depth
         self.at = 0
 
-    def chain(self, start: int) -> list[Raised]:
-        raised: list[Raised] = []
+    def chain(self, start: int) -> list[LoggedError]:
+        raised: list[LoggedError] = []
         link: Link = ""
         self.at = start
         while self.at < len(self.lines) and len(raised) < MOST_RAISED:
@@ -205,7 +205,7 @@ class _Reader:
             link = next_link
         return raised
 
-    def _append(self, raised: list[Raised], exception: Raised | None) -> None:
+    def _append(self, raised: list[LoggedError], exception: LoggedError | None) -> None:
         if exception is not None:
             raised.append(exception)
 
@@ -228,7 +228,7 @@ class _Reader:
             at += 1
         return None
 
-    def _plain(self, raised: list[Raised], link: Link) -> None:
+    def _plain(self, raised: list[LoggedError], link: Link) -> None:
         if len(raised) >= MOST_RAISED:
             self.at += 1
             return
@@ -245,13 +245,13 @@ class _Reader:
         self.at += 1
         if is_header(found[1]) and len(raised) < MOST_RAISED:
             # The whole message is another traceback, whose header stands on this line.
-            raised.append(Raised(found[0], "", at, tuple(frames), link))
+            raised.append(LoggedError(found[0], "", at, tuple(frames), link))
             self.at = at
             self._plain(raised, "inner")
             return
         alone = not found[1] and not headline.endswith(":")
         message, nested_at = ("", None) if alone else self._message(found[1], indent)
-        raised.append(Raised(found[0], message, at, (*frames, *self._traced()), link))
+        raised.append(LoggedError(found[0], message, at, (*frames, *self._traced()), link))
         if nested_at is not None and len(raised) < MOST_RAISED:
             self.at = nested_at
             self._plain(raised, "inner")
@@ -293,17 +293,17 @@ class _Reader:
             self.at += 1
         return frames, intact and bool(frames)
 
-    def _cut_off(self, frames: list[Frame], link: Link) -> Raised | None:
+    def _cut_off(self, frames: list[Frame], link: Link) -> LoggedError | None:
         """What a traceback that ends before its last line was about to say, if it tells."""
         at = self.at - 1
         if not frames:
             alone = self.lines[at].lstrip().startswith(HEADER)
             ended = alone and not any(line.strip() for line in self.lines[self.at :])
-            return Raised("", "", at, (), link) if ended else None
+            return LoggedError("", "", at, (), link) if ended else None
         if found := _RAISE.match(self.lines[at]):
-            return Raised(found["type"], found["message"] or "", at, tuple(frames), link)
+            return LoggedError(found["type"], found["message"] or "", at, tuple(frames), link)
         ended = self.at == len(self.lines) or not self.lines[self.at].strip()
-        return Raised("", "", at, tuple(frames), link) if ended else None
+        return LoggedError("", "", at, tuple(frames), link) if ended else None
 
     def _goes_on(self) -> bool:
         """Whether after the blank line here a frame or an exception follows."""
@@ -363,7 +363,7 @@ class _Reader:
                 return at if "Original Traceback" in line or told.startswith("-- Process") else None
         return None
 
-    def _below(self, outer: Raised) -> Raised | None:
+    def _below(self, outer: LoggedError) -> LoggedError | None:
         """What TensorFlow and Keras put below a message that only announces it."""
         if outer.message.endswith(IN_USER_CODE):
             return self._user_code()
@@ -379,10 +379,10 @@ class _Reader:
             elif line.strip() and not _DETAIL.match(line):
                 self.at = at + 1
                 message, _ = self._message(line.strip(), 0)
-                return Raised(outer.type, message, at, tuple(frames) or outer.frames, "inner")
+                return LoggedError(outer.type, message, at, tuple(frames) or outer.frames, "inner")
         return None
 
-    def _user_code(self) -> Raised | None:
+    def _user_code(self) -> LoggedError | None:
         """Reads what Keras and AutoGraph put below "in user code:": frames, then the exception."""
         frames: list[Frame] = []
         for at in range(self.at, min(len(self.lines), self.at + 200)):
@@ -394,7 +394,7 @@ class _Reader:
             elif _looks_raised(line) and (found := _exception(line.strip(), strict=True)):
                 self.at = at + 1
                 message, _ = self._message(found[1], 0)
-                return Raised(found[0], message, at, tuple(frames), "inner")
+                return LoggedError(found[0], message, at, tuple(frames), "inner")
             elif is_header(line):
                 break
         return None
@@ -402,7 +402,7 @@ class _Reader:
     def _breaks_at(self, at: int) -> bool:
         return self.breaks is not None and self.breaks[at]
 
-    def _ipython(self, expected: str, link: Link) -> Raised | None:
+    def _ipython(self, expected: str, link: Link) -> LoggedError | None:
         frames: list[Frame] = []
         short = expected.rsplit(".", 1)[-1]
         self.at += 1
@@ -426,11 +426,11 @@ class _Reader:
                     at = self.at
                     self.at += 1
                     message, _ = self._message((found["message"] or "").strip(), 0)
-                    return Raised(found["type"], message, at, tuple(frames), link)
+                    return LoggedError(found["type"], message, at, tuple(frames), link)
             self.at += 1
         return None
 
-    def _group(self, link: Link) -> list[Raised]:
+    def _group(self, link: Link) -> list[LoggedError]:
         """Reads an exception group: the rails in front of its lines are taken off first."""
         begin = self.at
         end = begin + 1
@@ -443,7 +443,7 @@ class _Reader:
                 sections.append(number + 1)
             rule = sections[-1] == number + 1 or _GROUP_END.match(line)
             inner.append("" if rule else _RAIL.sub("", line))
-        raised: list[Raised] = []
+        raised: list[LoggedError] = []
         for first, after in pairwise([*sections, len(inner) + 1]):
             relation: Link = "group" if first else link
             for exception in _Reader(inner[: after - 1], None, self.depth + 1).section(first):
@@ -453,7 +453,7 @@ class _Reader:
         self.at = end
         return raised[:MOST_RAISED]
 
-    def section(self, start: int) -> list[Raised]:
+    def section(self, start: int) -> list[LoggedError]:
         """Reads a member of a group: a chain, or an exception that was never raised."""
         if start >= len(self.lines):
             return []
@@ -465,16 +465,16 @@ class _Reader:
             return []
         self.at = start + 1
         message, _ = self._message(found[1], 0)
-        return [Raised(found[0], message, start, ())]
+        return [LoggedError(found[0], message, start, ())]
 
 
-def _flat(found: re.Match[str], at: int, link: Link) -> Raised:
+def _flat(found: re.Match[str], at: int, link: Link) -> LoggedError:
     """A traceback that lost its line ends."""
     frames = tuple(
         Frame(frame["file"], int(frame["line"]), frame["function"])
         for frame in _ONE_LINE_FRAME.finditer(found["stack"])
     )
-    return Raised(
+    return LoggedError(
         found["type"] or found["bare"], (found["message"] or "").strip(), at, frames, link
     )
 

@@ -16,7 +16,7 @@ from epochzero.run.observers.slow_ranks import STEPS_COMPANION, with_steps
 from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.records.journal import Journal
 from epochzero.run.records.launch import job_environment
-from epochzero.run.records.model import Decision, Ended, Started
+from epochzero.run.records.model import Decision, End, Start
 from epochzero.run.replay.capture import CAPTURE_COMPANIONS, captured_environment, write_job
 from epochzero.run.simulate.companions import SIMULATE_COMPANIONS
 from epochzero.run.watch.live import WATCH_COMPANIONS, WHY, TrainingWatcher, watched_environment
@@ -24,8 +24,8 @@ from epochzero.run.watch.live import WATCH_COMPANIONS, WHY, TrainingWatcher, wat
 if TYPE_CHECKING:
     from epochzero.run.inject.grammar import InjectedFault
     from epochzero.run.inject.injector import Injector
-    from epochzero.run.inject.outcome import Outcome
-    from epochzero.run.job import Job, Listener
+    from epochzero.run.inject.outcome import InjectionOutcome
+    from epochzero.run.job import Listener, PlannedJob
     from epochzero.run.simulate.limits import LimitWatcher
     from epochzero.run.simulate.model import Options as Simulation
     from epochzero.run.watch.model import TrainingFinding, WatchResult
@@ -43,8 +43,8 @@ class AttemptSetup:
 
     def __init__(
         self,
-        job: Job,
-        started: Started,
+        job: PlannedJob,
+        started: Start,
         folder: Path | None,
         faults: Sequence[InjectedFault],
         listener: Listener,
@@ -70,7 +70,7 @@ class AttemptSetup:
         self._training: TrainingWatcher | None = None
         self._injector: Injector | None = None
         self.verdict: WatchResult | None = None
-        self.outcomes: Sequence[Outcome] = ()
+        self.outcomes: Sequence[InjectionOutcome] = ()
         if job.simulation is not None:
             self._simulate(job.simulation)
         self.environment = job_environment(
@@ -123,12 +123,12 @@ class AttemptSetup:
         if self._job.request.capture and self._folder is not None:
             write_job(self._folder, self._started, self.environment)
 
-    def fault(self, ended: Ended) -> TrainingFinding | None:
+    def fault(self, ended: End) -> TrainingFinding | None:
         """The fault of its training for which the job was ended."""
         return self._training.fault if self._training is not None and ended.why == WHY else None
 
     def report(
-        self, ended: Ended, decision: Decision | None, clock: Clock, journal: Journal | None
+        self, ended: End, decision: Decision | None, clock: Clock, journal: Journal | None
     ) -> tuple[InjectedFault, ...]:
         """Report and store the results; returns the faults that were not injected."""
         if self._training is not None and ended.why != "not_started":

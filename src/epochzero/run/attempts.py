@@ -14,12 +14,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from epochzero.run.attempt_setup import AttemptSetup
-from epochzero.run.job import Failed, Job, Listener
+from epochzero.run.job import FailedAttempt, Listener, PlannedJob
 from epochzero.run.notes import leave_note
 from epochzero.run.observers.hangs import HangWatcher
 from epochzero.run.observers.lost_tasks import LostTaskWatcher
 from epochzero.run.observers.progress import ProgressWatcher, progressed
-from epochzero.run.observers.progress_reports import Reported
+from epochzero.run.observers.progress_reports import ProgressFileWatcher
 from epochzero.run.observers.ranks import RankWatcher
 from epochzero.run.observers.samples import SampleWatcher
 from epochzero.run.observers.slow_ranks import SlowRankWatcher
@@ -27,14 +27,14 @@ from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.process.supervisor import run_attempt
 from epochzero.run.records.identity import CHECKPOINT_VARIABLE, home_of
 from epochzero.run.records.journal import Journal
-from epochzero.run.records.model import Concluded, Decision, Ended, JobEvent, JobProgress, Started
+from epochzero.run.records.model import Conclusion, Decision, End, JobEvent, JobProgress, Start
 from epochzero.run.records.snapshot import SnapshotWatcher
-from epochzero.run.reports.failure_report import After, Left, Preparation, left_by
+from epochzero.run.reports.failure_report import After, AttemptFiles, Preparation, left_by
 from epochzero.run.watch.live import WHY
 
 if TYPE_CHECKING:
     from epochzero.diagnose import Diagnosis
-    from epochzero.run.inject.outcome import Outcome
+    from epochzero.run.inject.outcome import InjectionOutcome
     from epochzero.run.reports.spans import JobSpans
     from epochzero.run.retry import PastAttempt, Precedents
     from epochzero.run.watch.model import WatchResult
@@ -49,7 +49,7 @@ class Attempts:
         outcomes: of the faults injected so far.
     """
 
-    def __init__(self, job: Job, listener: Listener) -> None:
+    def __init__(self, job: PlannedJob, listener: Listener) -> None:
         self._job = job
         self._listener = listener
         self._history: list[PastAttempt] = []
@@ -61,13 +61,13 @@ class Attempts:
             from epochzero.run.reports.spans import JobSpans
 
             self._spans = JobSpans(job.started, job.request.environment)
-        self.failed: Failed | None = None
+        self.failed: FailedAttempt | None = None
         self.watched: WatchResult | None = None
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[InjectionOutcome] = []
 
     def run(
         self, number: int, folder: Path | None, journal: Journal | None
-    ) -> tuple[Ended, Decision | None]:
+    ) -> tuple[End, Decision | None]:
         """Run one attempt, diagnose its failure, and decide about a retry."""
         clock = Clock()
         started = replace(self._job.started, attempt=number, time=clock.now()[0])
@@ -92,7 +92,7 @@ class Attempts:
             if folder is not None:
                 _remembered(started, folder)
         elif folder is None or journal is None or ended.why in ("not_started", "another_rank", WHY):
-            self._failed(Failed(started, ended, folder, fault=setup.fault(ended)))
+            self._failed(FailedAttempt(started, ended, folder, fault=setup.fault(ended)))
         else:
             after = After(
                 started,
@@ -111,24 +111,24 @@ class Attempts:
         self.outcomes += setup.outcomes
         return ended, decision
 
-    def close(self, ended: Ended, decision: Decision | None) -> None:
+    def close(self, ended: End, decision: Decision | None) -> None:
         """The last attempt has ended, and there is no other."""
         if self._spans is not None:
             self._spans.close(ended, self._diagnosis(ended), decision)
 
-    def _diagnosis(self, ended: Ended) -> Diagnosis | None:
+    def _diagnosis(self, ended: End) -> Diagnosis | None:
         return self.failed.diagnosis if self.failed is not None and ended.exit_code else None
 
-    def _failed(self, failed: Failed) -> None:
+    def _failed(self, failed: FailedAttempt) -> None:
         self.failed = failed
         self._listener.failed(failed)
 
-    def _watchers(self, started: Started, environment: Mapping[str, str]) -> tuple[Watcher, ...]:
+    def _watchers(self, started: Start, environment: Mapping[str, str]) -> tuple[Watcher, ...]:
         folder = Path(started.folder)
         return (
             SnapshotWatcher(started.command, folder, environment),
             SampleWatcher(folder, environment),
-            Reported(),
+            ProgressFileWatcher(),
             ProgressWatcher(),
             RankWatcher(self._job.request.options.grace),
             HangWatcher(
@@ -153,7 +153,7 @@ class Attempts:
         if diagnosis is not None and ended.why != "user":
             evidence = after.evidence(diagnosis, left)
             decision = self._decided(after, diagnosis, left, evidence)
-        self._failed(Failed(started, ended, after.folder, diagnosis, decision, evidence))
+        self._failed(FailedAttempt(started, ended, after.folder, diagnosis, decision, evidence))
         ranking = checked = None
         if ended.why != "user" and (
             decision is None or decision.action == "stop" or not job.starts_again(ended)
@@ -162,7 +162,7 @@ class Attempts:
             checked = after.checked(job.request.target)
             self._listener.explained(ranking, checked)
         journal.write(
-            Concluded(
+            Conclusion(
                 *after.clock.now(),
                 diagnosis=diagnosis.to_dict() if diagnosis is not None else None,
                 ranking=ranking.to_dict() if ranking is not None else None,
@@ -198,7 +198,7 @@ class Attempts:
         self,
         after: After,
         diagnosis: Diagnosis,
-        left: Left,
+        left: AttemptFiles,
         evidence: Mapping[str, str],
     ) -> Decision:
         from epochzero.run.retry import PastAttempt, decide
@@ -238,7 +238,7 @@ class Attempts:
 
 
 def _remembered(
-    started: Started,
+    started: Start,
     folder: Path,
     diagnosis: Diagnosis | None = None,
     evidence: Mapping[str, str] = MappingProxyType({}),

@@ -17,14 +17,14 @@ from epochzero.run.observers.hangs import HUNG
 from epochzero.run.observers.watcher import Watcher
 from epochzero.run.records.journal import Journal
 from epochzero.run.records.launch import Launch
-from epochzero.run.records.model import Decision, Ended, JobEvent, Started
+from epochzero.run.records.model import Decision, End, JobEvent, Start
 from epochzero.run.request import RunRequest
 
 if TYPE_CHECKING:
     from epochzero.check import CheckResult
     from epochzero.diagnose import Diagnosis
     from epochzero.locate import Ranking
-    from epochzero.run.inject.outcome import Outcome
+    from epochzero.run.inject.outcome import InjectionOutcome
     from epochzero.run.retry import Policy
     from epochzero.run.simulate.model import Aspect
     from epochzero.run.simulate.model import Options as Simulation
@@ -37,7 +37,7 @@ Kept = tuple[Path | None, Journal | None, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class PlannedJob:
     """A job that is about to run.
 
     Attributes:
@@ -48,7 +48,7 @@ class Job:
     """
 
     request: RunRequest
-    started: Started
+    started: Start
     policy: Callable[[], Policy]
     simulation: Simulation | None = None
 
@@ -57,7 +57,7 @@ class Job:
         """Whether only a rank of the job runs here: the others would not meet one started again alone."""
         return self.started.rank is not None and (self.started.world_size or 1) > 1
 
-    def starts_again(self, ended: Ended) -> bool:
+    def starts_again(self, ended: End) -> bool:
         """Whether a retry that is decided on after this end is made."""
         # A scheduler that asks a job to exit has ended its allocation, or is about to.
         if self.is_one_of_many or (self.started.scheduler and ended.why == "scheduler"):
@@ -67,20 +67,20 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """A failed attempt: what is known of it as soon as the job has ended.
+class FailedAttempt:
+    """A failed attempt, as soon as the job has exited.
 
     Attributes:
         started, ended: its first and last record.
-        folder: where it is kept.
-        diagnosis: None when its output is nothing that can be read.
-        decision: what the policy says; None when a person ended the job, or nothing is kept.
-        evidence: what else is known, by the facts of `epochzero.run.retry.policy.EVIDENCE`.
-        fault: of its training, for which it was ended; None for none.
+        folder: where it is stored; None if it is not.
+        diagnosis: None if its output cannot be read.
+        decision: of the retry policy; None if a person terminated the job, or nothing is stored.
+        evidence: other facts, by their names in `epochzero.run.retry.policy.EVIDENCE`.
+        fault: the training fault for which it was terminated; None for none.
     """
 
-    started: Started
-    ended: Ended
+    started: Start
+    ended: End
     folder: Path | None
     diagnosis: Diagnosis | None = None
     decision: Decision | None = None
@@ -95,7 +95,7 @@ class Listener:
         """An attempt is about to start; answers who looks at it."""
         return ()
 
-    def failed(self, failed: Failed) -> None:
+    def failed(self, failed: FailedAttempt) -> None:
         """An attempt failed."""
 
     def explained(self, ranking: Ranking | None, checked: CheckResult | None) -> None:
@@ -116,7 +116,7 @@ class Listener:
     def watched(self, training: TrainingWatcher) -> None:
         """The attempt has ended, and this is the verdict on its training."""
 
-    def injected(self, outcomes: Sequence[Outcome]) -> None:
+    def injected(self, outcomes: Sequence[InjectionOutcome]) -> None:
         """The attempt has ended, and this came of the faults that were injected."""
 
     def simulates(self, aspects: Sequence[Aspect]) -> None:
@@ -136,9 +136,9 @@ class Listener:
 
 def first_record(
     command: Sequence[str], launch: Launch, *, name: str, gpus: int, folder: str, target: str
-) -> Started:
+) -> Start:
     """The first record of the first attempt of a job that this process is about to run."""
-    return Started(
+    return Start(
         job=launch.job,
         attempt=launch.attempt,
         name=name,

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
 from epochzero.run.attempts import Attempts
-from epochzero.run.job import Failed, Job, Kept, Listener, first_record
+from epochzero.run.job import FailedAttempt, Kept, Listener, PlannedJob, first_record
 from epochzero.run.records.identity import attempt_folder, name_of
 from epochzero.run.records.journal import Journal
 from epochzero.run.records.launch import ELASTIC_FOLDER, Launch, gpus_of, launch_of
-from epochzero.run.records.model import Decision, Ended
+from epochzero.run.records.model import Decision, End
 from epochzero.run.request import DEFAULT_POLICY, RunRequest
 
 if TYPE_CHECKING:
-    from epochzero.run.inject.outcome import Outcome
+    from epochzero.run.inject.outcome import InjectionOutcome
     from epochzero.run.retry import Policy
     from epochzero.run.simulate.model import Options as Simulation
     from epochzero.run.watch.model import WatchResult
@@ -42,15 +42,15 @@ class RunResult:
 
     job: str
     attempt: int
-    ended: Ended
+    ended: End
     decision: Decision | None
-    failed: Failed | None
+    failed: FailedAttempt | None
     folders: tuple[Path, ...]
     watched: WatchResult | None = None
-    injected: tuple[Outcome, ...] = ()
+    injected: tuple[InjectionOutcome, ...] = ()
 
 
-def run_session(request: RunRequest, listener: Callable[[Job], Listener]) -> RunResult:
+def run_session(request: RunRequest, listener: Callable[[PlannedJob], Listener]) -> RunResult:
     """Runs a job until it succeeds, or until its policy or a person stops it.
 
     Must be called from the main thread (`epochzero.run.process.supervisor.run_attempt`).
@@ -73,7 +73,7 @@ def run_session(request: RunRequest, listener: Callable[[Job], Listener]) -> Run
     launch = launch_of(request.environment, name)
     simulation = _simulation(request)
     target = simulation.target if simulation is not None else request.target
-    job = Job(
+    job = PlannedJob(
         request if simulation is None else replace(request, target=target),
         first_record(
             request.command,
@@ -89,7 +89,7 @@ def run_session(request: RunRequest, listener: Callable[[Job], Listener]) -> Run
     return _run(job, launch, listener(job))
 
 
-def _run(job: Job, launch: Launch, listener: Listener) -> RunResult:
+def _run(job: PlannedJob, launch: Launch, listener: Listener) -> RunResult:
     attempts = Attempts(job, listener)
     folders: list[Path] = []
     number = job.started.attempt

@@ -76,7 +76,7 @@ class Ending:
 
     Attributes:
         identity: identifies it in the store, like a journal's path.
-        records: its records, the first of which is `Started`; one `Output` names ``log``.
+        records: its records, the first of which is `Start`; one `Output` names ``log``.
         log: its open log.
         origin: its source.
     """

@@ -80,7 +80,7 @@ def _(record: model.Note, rank_id: int, sequence: int) -> Iterator[Row]:
 
 
 @rows_of.register
-def _(record: model.Concluded, rank_id: int, sequence: int) -> Iterator[Row]:
+def _(record: model.Conclusion, rank_id: int, sequence: int) -> Iterator[Row]:
     if record.diagnosis:
         yield FailureRow, {"rank_id": rank_id, **_failure(record, record.diagnosis)}
     for finding in (record.checked or {}).get("findings", ()):
@@ -93,7 +93,7 @@ def _(record: model.Concluded, rank_id: int, sequence: int) -> Iterator[Row]:
         )
 
 
-def job_row(job: str, team: str, started: model.Started) -> dict[str, Any]:
+def job_row(job: str, team: str, started: model.Start) -> dict[str, Any]:
     """The row of a new job; its state is derived from its ranks later."""
     return {
         "id": job,
@@ -117,7 +117,7 @@ def job_row(job: str, team: str, started: model.Started) -> dict[str, Any]:
     }
 
 
-def attempt_row(job: str, started: model.Started) -> dict[str, Any]:
+def attempt_row(job: str, started: model.Start) -> dict[str, Any]:
     """The row of a new attempt."""
     return {
         "job_id": job,
@@ -128,7 +128,7 @@ def attempt_row(job: str, started: model.Started) -> dict[str, Any]:
     }
 
 
-def rank_row(attempt_id: int, identity: str, started: model.Started) -> dict[str, Any]:
+def rank_row(attempt_id: int, identity: str, started: model.Start) -> dict[str, Any]:
     """The row of a new rank without imported records."""
     return {
         "attempt_id": attempt_id,
@@ -150,7 +150,7 @@ def _sequenced(table: type[Base], values: dict[str, Any], rank_id: int, sequence
     return table, {"rank_id": rank_id, "sequence": sequence, **values}
 
 
-def _failure(record: model.Concluded, diagnosis: Mapping[str, Any]) -> dict[str, Any]:
+def _failure(record: model.Conclusion, diagnosis: Mapping[str, Any]) -> dict[str, Any]:
     root = diagnosis.get("root") or {}
     words = ("fingerprint", "category", "dimension", "root_cause", "phase", "retry")
     return {

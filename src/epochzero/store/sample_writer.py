@@ -14,7 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from epochzero.errors import InputError
-from epochzero.run.records.model import Concluded, Ended, Note, Record, Snapshot, Started, to_dict
+from epochzero.run.records.model import Conclusion, End, Note, Record, Snapshot, Start, to_dict
 from epochzero.store.bulk_insert import insert_each_once, insert_or_update, insert_rows
 from epochzero.store.logs import Parts, forget_outputs, store_outputs
 from epochzero.store.outcomes import sum_up
@@ -44,14 +44,14 @@ class New:
     parts: Parts
 
     @property
-    def started(self) -> Started:
+    def started(self) -> Start:
         """The first record of the rank.
 
         Raises:
             InputError: it is missing.
         """
         for _, record in self.records:
-            if isinstance(record, Started):
+            if isinstance(record, Start):
                 return record
         raise InputError(f"{self.identity}: the journal does not name its job")
 
@@ -63,7 +63,7 @@ class New:
     @property
     def changes_job(self) -> bool:
         """Whether the rows of the attempt and the job change too."""
-        return any(isinstance(record, Started | Ended | Concluded) for _, record in self.records)
+        return any(isinstance(record, Start | End | Conclusion) for _, record in self.records)
 
 
 def known_ranks(session: Session, identities: Collection[str]) -> dict[str, Rank]:
@@ -149,7 +149,7 @@ def _apply(rank: Rank, new: New) -> None:
         rank.heartbeat = max(rank.heartbeat, record.time)
         if isinstance(record, Snapshot):
             rank.snapshot, rank.commit = to_dict(record), record.commit
-        elif isinstance(record, Ended):
+        elif isinstance(record, End):
             # The system's clock may have been changed; the cost of a job must not depend on it.
             rank.ended = rank.started + record.elapsed
             rank.exit_code, rank.signal = record.exit_code, record.signal
@@ -157,7 +157,7 @@ def _apply(rank: Rank, new: New) -> None:
             rank.state = _state(record)
 
 
-def _state(ended: Ended) -> str:
+def _state(ended: End) -> str:
     if ended.exit_code == 0:
         return "succeeded"
     return {"user": "cancelled", "another_rank": "ended"}.get(ended.why, "failed")

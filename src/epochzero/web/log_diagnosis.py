@@ -20,7 +20,7 @@ from epochzero.diagnose import Diagnosis, Facts
 from epochzero.diagnose.model import FAILURES
 from epochzero.errors import InputError
 from epochzero.run.records.identity import new_job
-from epochzero.run.records.model import Concluded, Ended, Output, Record, Snapshot, Started
+from epochzero.run.records.model import Conclusion, End, Output, Record, Snapshot, Start
 from epochzero.store.issues import PARTITION
 from epochzero.store.outcomes import IMAGES
 from epochzero.store.recorder import Ending
@@ -171,7 +171,7 @@ def _records(
         code = 1 if found.outcome in FAILURES else 0
     variables = {IMAGES[0]: about.image} if about.image else {}
     records: list[Record] = [
-        Started(
+        Start(
             job=job,
             attempt=about.attempt,
             name=about.name or job,
@@ -186,11 +186,11 @@ def _records(
             scheduler={PARTITION: about.partition} if about.partition else {},
         ),
         Output(end, took, "output", ("output.log",), size),
-        Ended(end, took, code),
+        End(end, took, code),
     ]
     if about.commit or variables:
         records.insert(1, Snapshot(start, 0.0, variables=variables, commit=about.commit))
     if code:
         cost = about.gpus * took / 3600
-        records.append(Concluded(end, took, diagnosis=found.to_dict(), gpu_hours=cost))
+        records.append(Conclusion(end, took, diagnosis=found.to_dict(), gpu_hours=cost))
     return records

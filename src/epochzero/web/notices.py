@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.run.records.model import Ended, Started
+from epochzero.run.records.model import End, Start
 from epochzero.run.reports.end_summary import Notice, notice_of
 from epochzero.store.database import Database
 from epochzero.store.job_details import job_details
@@ -24,7 +24,7 @@ def failure_notice(database: Database, identity: str, number: int) -> Notice:
     attempt = next(each_attempt for each_attempt in job.attempts if each_attempt.number == number)
     diagnosis = next((rank.diagnosis for rank in attempt.ranks if rank.diagnosis), None)
     summary = job.summary
-    started = Started(
+    started = Start(
         job=summary.id,
         attempt=attempt.number,
         name=summary.name,
@@ -37,5 +37,5 @@ def failure_notice(database: Database, identity: str, number: int) -> Notice:
         gpus=summary.gpus,
     )
     end = attempt.ended if attempt.ended is not None else attempt.started
-    ended = Ended(end, end - attempt.started, attempt.exit_code or 1)
+    ended = End(end, end - attempt.started, attempt.exit_code or 1)
     return notice_of(started, ended, diagnosis)

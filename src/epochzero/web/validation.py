@@ -13,7 +13,7 @@ from sqlalchemy import JSON
 from epochzero.errors import InputError
 from epochzero.redact import redact, redact_log
 from epochzero.run.records.identity import is_job
-from epochzero.run.records.model import Record, Started, to_dict
+from epochzero.run.records.model import Record, Start, to_dict
 from epochzero.store.recorder import Origin
 from epochzero.store.rows import rows_of
 
@@ -54,7 +54,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 def _check(record: Record) -> None:
     """Rejects values that do not fit the columns of a row."""
-    if isinstance(record, Started) and not (
+    if isinstance(record, Start) and not (
         is_job(record.job) and 0 < record.attempt <= _MOST_ATTEMPTS
     ):
         raise InputError("not a valid job or attempt")

@@ -12,7 +12,7 @@ import pytest
 
 import epochzero
 from epochzero.run.inject.outcome import EVENT
-from epochzero.run.records.model import Concluded, JobEvent
+from epochzero.run.records.model import Conclusion, JobEvent
 from tests.run.conftest import Kept
 from tests.torch_jobs import light_torch
 from tests.waiting import PATIENCE_S
@@ -86,7 +86,7 @@ class TestMemory:
         assert b"step 4/6" in done.stdout
         assert b"step 5/6" not in done.stdout
         assert b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate" in done.stderr
-        concluded = next(one for one in kept.records if isinstance(one, Concluded))
+        concluded = next(one for one in kept.records if isinstance(one, Conclusion))
         assert concluded.diagnosis is not None
         assert concluded.diagnosis["category"] == "gpu_out_of_memory"
         frame = concluded.diagnosis["user_frame"]
@@ -149,7 +149,7 @@ class TestDisk:
         assert done.returncode == 1
         assert (tmp_path / "early.pt").stat().st_size
         assert b"No space left on device" in done.stderr
-        concluded = next(one for one in kept.records if isinstance(one, Concluded))
+        concluded = next(one for one in kept.records if isinstance(one, Conclusion))
         assert concluded.diagnosis is not None
         assert concluded.diagnosis["category"] == "storage_full"
         assert "late.pt" in outcomes(kept)["disk-full@step:5"][1]

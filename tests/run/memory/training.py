@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from epochzero.integrations.memory import Surviving, fit, simulated_limit
+from epochzero.integrations.memory import OomSafeStep, fit, simulated_limit
 
 Loss = Callable[[nn.Module, Any], Tensor]
 
@@ -77,7 +77,7 @@ class Trained:
         self.model = make()
         optimizer = torch.optim.AdamW(self.model.parameters(), 1e-3)
         self.losses: list[float] = []
-        self.step: Surviving
+        self.step: OomSafeStep
         with simulated_limit(limit) as counted:
             self.step = fit(
                 lambda batch: loss(self.model, batch),

@@ -37,7 +37,7 @@ from epochzero.run.observers.ranks import RankWatcher
 from epochzero.run.observers.stacks import Stack, StackReader, kernel_stack
 from epochzero.run.observers.usage import Tree
 from epochzero.run.observers.watcher import Clock, Watcher
-from epochzero.run.records.model import Concluded, JobEvent, JobProgress, Record, Sample, Snapshot
+from epochzero.run.records.model import Conclusion, JobEvent, JobProgress, Record, Sample, Snapshot
 from tests.ports import unused_port
 from tests.run.conftest import Kept
 from tests.run.trees import SLEEPER, job, until
@@ -501,13 +501,13 @@ def test_a_rank_that_polls_does_not_move_if_all_others_wait_for_it(
 ) -> None:
     polling = Stack((Frame("/job/train.py", 2, "main", "time.sleep(1)"),), "")
 
-    def sampled(rank: HungRank, wakes: bool) -> tuple[hang._Rank, hang._Rank]:
-        before = hang._Use(0.0, 0, {rank.pid: 1})
-        after = hang._Use(seconds * wakes, 0, {rank.pid: 1 + wakes})
+    def sampled(rank: HungRank, wakes: bool) -> tuple[hang._RankSample, hang._RankSample]:
+        before = hang._RankUsage(0.0, 0, {rank.pid: 1})
+        after = hang._RankUsage(seconds * wakes, 0, {rank.pid: 1 + wakes})
         fields = (rank.number, rank.pid, rank.stack, {}, {})
         return (
-            hang._Rank(*fields, before, before, False, False, {}),
-            hang._Rank(*fields, after, after, False, False, {}),
+            hang._RankSample(*fields, before, before, False, False, {}),
+            hang._RankSample(*fields, after, after, False, False, {}),
         )
 
     ranks = [sampled(replace(waiting(tmp_path, 0, 4), stack=polling), True)]
@@ -518,7 +518,7 @@ def test_a_rank_that_polls_does_not_move_if_all_others_wait_for_it(
         ranks.append(sampled(third, False))
     watcher = HangWatcher(1.0, {})
     watcher.started(os.getpid(), tmp_path, Clock())
-    blocked = hang._Blocked(0.0, 0.0, [before for before, _ in ranks])
+    blocked = hang._BlockedSamples(0.0, 0.0, [before for before, _ in ranks])
     processes = Tree(os.getpid()).read()
     monkeypatch.setattr(watcher, "_busy_gpus", lambda: gpus)
     assert watcher._moves(blocked, processes, [after for _, after in ranks], 10.0) is moves
@@ -593,7 +593,7 @@ def test_a_run_ends_a_job_that_hangs(run: Run, kept: Kept, tmp_path: Path, on_ha
     assert list((kept.folder / "stacks").iterdir())
     attempts = len(list(kept.home.glob("runs/*/*")))
     assert attempts == {"kill": 1, "restart": 2}[on_hang]
-    concluded = next(record for record in kept.records if isinstance(record, Concluded))
+    concluded = next(record for record in kept.records if isinstance(record, Conclusion))
     assert concluded.diagnosis is not None
     assert concluded.diagnosis["user_frame"]["line"] == 5
 

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.run.observers.progress import Format, ProgressWatcher, formats, progressed, told
+from epochzero.run.observers.progress import (
+    ProgressFormat,
+    ProgressWatcher,
+    formats,
+    progressed,
+    told,
+)
 from epochzero.run.observers.watcher import Clock
 from epochzero.run.records.model import JobEvent, JobProgress, Record
 from tests.waiting import bounded_work, count_calls
@@ -24,7 +30,7 @@ def _examples() -> list[Any]:
 
 
 @pytest.mark.parametrize(("format", "example"), _examples())
-def test_each_format_reads_its_examples(format: Format, example: dict[str, Any]) -> None:
+def test_each_format_reads_its_examples(format: ProgressFormat, example: dict[str, Any]) -> None:
     line = example["line"]
     expected = {name: value for name, value in example.items() if name != "line"}
     assert format.told(line, line.lower()) == expected
@@ -32,7 +38,7 @@ def test_each_format_reads_its_examples(format: Format, example: dict[str, Any])
 
 
 @pytest.mark.parametrize("format", formats(), ids=lambda format: format.name)
-def test_each_format_leaves_what_is_none(format: Format) -> None:
+def test_each_format_leaves_what_is_none(format: ProgressFormat) -> None:
     assert format.leaves
     for line in format.leaves:
         assert format.told(line, line.lower()) == {}

@@ -14,7 +14,7 @@ from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.process import supervisor as supervise
 from epochzero.run.process.supervisor import run_attempt
 from epochzero.run.records.journal import Journal, read_journal
-from epochzero.run.records.model import Ended, JobEvent, Note, Record, Started
+from epochzero.run.records.model import End, JobEvent, Note, Record, Start
 
 
 class Seeing:
@@ -64,11 +64,11 @@ class Terminating(Seeing):
         return ()
 
 
-def _run(folder: Path, script: str, *watchers: Watcher) -> tuple[Ended, list[Record]]:
+def _run(folder: Path, script: str, *watchers: Watcher) -> tuple[End, list[Record]]:
     folder = folder / "attempt"
     journal = Journal(folder)
     command = ("sh", "-c", script)
-    started = Started("j", 1, "sh", command, os.getcwd(), "node", "ann", os.getpid(), time.time())
+    started = Start("j", 1, "sh", command, os.getcwd(), "node", "ann", os.getpid(), time.time())
     ended = run_attempt(started, folder, journal, environment=dict(os.environ), watchers=watchers)
     journal.close()
     return ended, [record for _, record in read_journal(journal.path)]

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from epochzero.run.process.siblings import failed_sibling
 from epochzero.run.records.journal import Journal
-from epochzero.run.records.model import Ended, Note
+from epochzero.run.records.model import End, Note
 
 
 def _ended(folder: Path, code: int, why: str = "") -> Path:
     journal = Journal(folder)
     for number in range(20):
         journal.write(Note(0.0, 0.0, "x" * number * 10_000))
-    journal.write(Ended(1.0, 1.0, code, None, why))
+    journal.write(End(1.0, 1.0, code, None, why))
     journal.close()
     return folder
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.run.records.model import Output, Started
+from epochzero.run.records.model import Output, Start
 from tests.run.conftest import Kept, command, gone
 from tests.waiting import PATIENCE_S
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
-Start = Callable[..., subprocess.Popen[bytes]]
+Launch = Callable[..., subprocess.Popen[bytes]]
 PYTHON = sys.executable
 
 
@@ -34,7 +34,7 @@ def test_output_passes_separately_and_is_kept_in_order(run: Run, kept: Kept) -> 
     assert told[1].startswith("epochzero: sh failed with exit code 3 after ")
     assert f"epochzero show {kept.folder.parent.name}" in told[-1]
     assert kept.output == b"one\ntwo\nthree"
-    assert isinstance(kept.records[0], Started)
+    assert isinstance(kept.records[0], Start)
     assert kept.ended.exit_code == 3
 
 
@@ -168,7 +168,7 @@ def test_the_environment_is_ours_with_the_job_added(run: Run, kept: Kept) -> Non
     assert told[b"PET_LOG_DIR"].decode() == str(kept.folder / "elastic")
 
 
-def test_a_reader_that_goes_away_ends_the_job_as_without_us(start: Start) -> None:
+def test_a_reader_that_goes_away_ends_the_job_as_without_us(start: Launch) -> None:
     process = start("yes")
     assert process.stdout is not None
     process.stdout.read(10)
@@ -176,7 +176,7 @@ def test_a_reader_that_goes_away_ends_the_job_as_without_us(start: Start) -> Non
     assert process.wait(PATIENCE_S) == 128 + signal.SIGPIPE
 
 
-def test_a_slow_reader_gets_all_of_it(start: Start) -> None:
+def test_a_slow_reader_gets_all_of_it(start: Launch) -> None:
     process = start("head", "-c", "3000000", "/dev/zero")
     time.sleep(3.0)
     assert process.stdout is not None
@@ -215,7 +215,7 @@ def test_a_full_disk_for_logs_does_not_touch_the_job(run: Run, kept: Kept) -> No
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
-def test_signals_are_passed_on_once(start: Start, kept: Kept, number: signal.Signals) -> None:
+def test_signals_are_passed_on_once(start: Launch, kept: Kept, number: signal.Signals) -> None:
     program = (
         "import os, signal, sys, time; heard = []\n"
         f"signal.signal({int(number)}, lambda n, _: heard.append(n))\n"
@@ -232,7 +232,7 @@ def test_signals_are_passed_on_once(start: Start, kept: Kept, number: signal.Sig
 
 
 def test_sigterm_of_a_scheduler_is_told_apart(
-    start: Start, kept: Kept, monkeypatch: pytest.MonkeyPatch
+    start: Launch, kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLURM_JOB_ID", "77")
     process = start("sh", "-c", "echo $$; exec sleep 60")
@@ -242,7 +242,7 @@ def test_sigterm_of_a_scheduler_is_told_apart(
     assert kept.ended.why == "scheduler"
 
 
-def test_what_is_ignored_outside_is_ignored_by_the_job(start: Start, kept: Kept) -> None:
+def test_what_is_ignored_outside_is_ignored_by_the_job(start: Launch, kept: Kept) -> None:
     process = start("sh", "-c", "echo $$; sleep 0.5; echo lived", preexec_fn=_ignore_hangup)
     _number(process)
     process.send_signal(signal.SIGHUP)
@@ -256,7 +256,7 @@ def _ignore_hangup() -> None:
 DEAF = "trap '' TERM INT; echo $$; while :; do sleep 0.2; done"
 
 
-def test_a_job_that_ignores_sigterm_is_killed_after_the_grace(start: Start, kept: Kept) -> None:
+def test_a_job_that_ignores_sigterm_is_killed_after_the_grace(start: Launch, kept: Kept) -> None:
     process = start("--grace", "0.5", "--", "sh", "-c", DEAF)
     job = _number(process)
     process.send_signal(signal.SIGTERM)
@@ -265,7 +265,7 @@ def test_a_job_that_ignores_sigterm_is_killed_after_the_grace(start: Start, kept
     assert kept.ended.why == "user"
 
 
-def test_a_second_interrupt_ends_at_once(start: Start) -> None:
+def test_a_second_interrupt_ends_at_once(start: Launch) -> None:
     process = start("--grace", "1000", "--", "sh", "-c", DEAF.replace("''", "'echo again'", 1))
     _number(process)
     process.send_signal(signal.SIGINT)
@@ -307,7 +307,7 @@ def test_a_child_in_the_background_may_end_by_itself(run: Run, kept: Kept) -> No
     assert "killed_leftovers" not in kept.events
 
 
-def test_a_tree_that_forks_while_it_is_killed_ends(start: Start) -> None:
+def test_a_tree_that_forks_while_it_is_killed_ends(start: Launch) -> None:
     program = (
         "import os, signal, time\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN); print(os.getpid(), flush=True)\n"
@@ -336,14 +336,14 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-def test_the_job_ends_with_a_killed_supervisor(start: Start) -> None:
+def test_the_job_ends_with_a_killed_supervisor(start: Launch) -> None:
     process = start("--grace", "0.3", "--", PYTHON, "-c", DAEMON + "time.sleep(600)")
     daemon = _number(process)
     process.kill()
     assert gone(daemon)
 
 
-def test_the_job_of_a_killed_supervisor_has_its_grace(start: Start, tmp_path: Path) -> None:
+def test_the_job_of_a_killed_supervisor_has_its_grace(start: Launch, tmp_path: Path) -> None:
     saved = tmp_path / "saved"
     # Nobody reads any more what it writes to its streams.
     script = f"exec 2> /dev/null; trap 'sleep 1.6; echo > {saved}; exit' TERM; echo $$; while :; do sleep 0.1; done"
@@ -354,7 +354,7 @@ def test_the_job_of_a_killed_supervisor_has_its_grace(start: Start, tmp_path: Pa
     assert saved.exists()
 
 
-def test_the_job_ends_with_a_killed_guard(start: Start, kept: Kept) -> None:
+def test_the_job_ends_with_a_killed_guard(start: Launch, kept: Kept) -> None:
     process = start("--grace", "0.3", "--", PYTHON, "-c", DAEMON + "time.sleep(600)")
     daemon = _number(process)
     guard = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.run.records.model import Concluded, Output
+from epochzero.run.records.model import Conclusion, Output
 from epochzero.store.database import open_database
 from epochzero.store.job_details import job_details
 from epochzero.store.queries import EVERY_JOB, find_job, find_jobs
@@ -52,7 +52,7 @@ def test_a_supervisor_around_it_knows_which_rank_failed_first(kept: Kept, script
     outputs = [record for record in kept.records if isinstance(record, Output)]
     assert [output.name for output in outputs] == ["output", "rank0", "rank1"]
     assert b"KeyError: 'lr'" in kept.log("rank1")
-    (diagnosis,) = [record.diagnosis for record in kept.records if isinstance(record, Concluded)]
+    (diagnosis,) = [record.diagnosis for record in kept.records if isinstance(record, Conclusion)]
     assert diagnosis is not None
     assert (diagnosis["root"]["rank"], diagnosis["category"]) == (1, "key_not_found")
     assert diagnosis["root"]["text"] == "[rank1]: KeyError: 'lr'"

@@ -20,19 +20,19 @@ from hypothesis import strategies as st
 from epochzero.errors import InputError
 from epochzero.run.records.journal import NAME, Journal, read_journal
 from epochzero.run.records.model import (
-    Ended,
+    End,
     GpuSample,
     JobProgress,
     Note,
     Sample,
-    Started,
+    Start,
     record_of,
     to_dict,
 )
 
-STARTED = Started("j1", 1, "train", ("python", "train.py"), "/job", "node1", "ann", 42, 1e9, gpus=8)
+STARTED = Start("j1", 1, "train", ("python", "train.py"), "/job", "node1", "ann", 42, 1e9, gpus=8)
 SAMPLE = Sample(1e9, 1.0, 3, 250.0, 1 << 30, 1 << 34, gpus=(GpuSample(0, 98.0, 1 << 33, 1 << 36),))
-ENDED = Ended(1e9 + 5, 5.0, 137, signal=9)
+ENDED = End(1e9 + 5, 5.0, 137, signal=9)
 
 
 def _kept(path: Path) -> list[object]:

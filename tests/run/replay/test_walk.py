@@ -18,13 +18,13 @@ from epochzero.cli.render_walk import program_lines, walked_lines
 from epochzero.cli.replay import command
 from epochzero.errors import InputError
 from epochzero.run.replay.program import write_program
-from epochzero.run.replay.walk_result import Walked, walked_of
+from epochzero.run.replay.walk_result import FailureOrigin, walked_of
 from tests.torch_jobs import light_torch
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
 
-Walks = Callable[[Callable[[], Any]], Walked]
+Walks = Callable[[Callable[[], Any]], FailureOrigin]
 # Dropout leaves nothing of a row now and then, and its length is zero.
 NOT_A_NUMBER = """
 import torch
@@ -69,7 +69,7 @@ def walks(python: str) -> Walks:
     from epochzero.run.replay.child.walk import Walk
     from epochzero.run.replay.child.walking import told_tensor
 
-    def walked(function: Callable[[], Any], *models: Any) -> Walked:
+    def walked(function: Callable[[], Any], *models: Any) -> FailureOrigin:
         walk, ended = Walk(models), None
         walk.begin()
         try:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from epochzero.run.records.model import Decision, Ended, Started
+from epochzero.run.records.model import Decision, End, Start
 from epochzero.run.reports.end_summary import notice_of, write_termination_log
 from epochzero.run.watch.model import SourceLine, TrainingFinding
 
-STARTED = Started("j1", 2, "resnet", ("python", "train.py"), "/job", "node7", "ann", 1, 0.0, gpus=8)
-ENDED = Ended(9000.0, 9000.0, 1)
+STARTED = Start("j1", 2, "resnet", ("python", "train.py"), "/job", "node7", "ann", 1, 0.0, gpus=8)
+ENDED = End(9000.0, 9000.0, 1)
 DIAGNOSIS: dict[str, Any] = {
     "category": "key_not_found",
     "title": "Key Not Found",
@@ -46,7 +46,7 @@ def test_a_job_that_was_ended_for_its_training_names_the_fault() -> None:
         place=SourceLine("/job/train.py", 16),
         fix="Clear them.",
     )
-    notice = notice_of(STARTED, Ended(9.0, 9.0, 79, None, "watch"), fault=fault)
+    notice = notice_of(STARTED, End(9.0, 9.0, 79, None, "watch"), fault=fault)
     assert (notice.state, notice.category) == ("failed", "zero_grad_missing")
     assert notice.lines()[1:5] == [
         "why: Gradients are not cleared (zero_grad_missing)",
@@ -57,7 +57,7 @@ def test_a_job_that_was_ended_for_its_training_names_the_fault() -> None:
 
 
 def test_without_a_diagnosis_it_says_how_the_job_ended() -> None:
-    notice = notice_of(STARTED, Ended(1.0, 60.0, 137, 9, "user"))
+    notice = notice_of(STARTED, End(1.0, 60.0, 137, 9, "user"))
     assert notice.state == "cancelled"
     assert notice.lines()[0] == "resnet cancelled on node7 after 60 s (SIGKILL)"
     assert notice.to_dict()["schema"] == "epochzero.notice/1"
@@ -86,7 +86,7 @@ def test_the_termination_log_is_cut_between_characters(
 ) -> None:
     path = tmp_path / "termination-log"
     path.touch()
-    started = Started("j", 1, "é" * 500, (), "", "é" * 9000, "", 1, 0.0)
+    started = Start("j", 1, "é" * 500, (), "", "é" * 9000, "", 1, 0.0)
     write_termination_log(notice_of(started, ENDED), path)
     assert 4090 < len(path.read_bytes()) <= 4096
     path.read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.run.observers.watcher import Clock
-from epochzero.run.records.model import Concluded
+from epochzero.run.records.model import Conclusion
 from epochzero.run.reports.failure_report import Preparation, _diagnoser
 from tests.run.conftest import Kept
 
@@ -23,7 +23,7 @@ def test_parts_of_a_log_are_no_ranks(
     monkeypatch.chdir(tmp_path)
     code = "print('x' * 3500, flush=True)\nraise KeyError('lr')"
     assert run("--keep-output", "2KB", "--", sys.executable, "-c", code).returncode == 1
-    (concluded,) = (record for record in kept.records if isinstance(record, Concluded))
+    (concluded,) = (record for record in kept.records if isinstance(record, Conclusion))
     assert concluded.diagnosis is not None
     assert concluded.diagnosis["root"]["file"].startswith("output.")
     assert concluded.diagnosis["root"]["rank"] is None

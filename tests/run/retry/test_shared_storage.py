@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.diagnose import Diagnosis, diagnose
-from epochzero.run.records.model import Started
+from epochzero.run.records.model import Start
 from epochzero.run.retry import local_files, shared_resource, shared_storage
 
 MOUNTS = """\
@@ -18,7 +18,7 @@ MOUNTS = """\
 34 22 0:30 / /bucket rw - fuse.gcsfuse bucket rw
 35 22 0:31 / /home/u/archive rw - fuse.archivemount a rw
 """
-STARTED = Started("j", 1, "n", ("python", "train.py"), "/jobs", "node1", "u", 1, 1000.0)
+STARTED = Start("j", 1, "n", ("python", "train.py"), "/jobs", "node1", "u", 1, 1000.0)
 
 
 def diagnosed(folder: Path, line: str, file: str = "/job/train.py") -> Diagnosis:
@@ -102,7 +102,7 @@ def test_a_module_of_a_shared_environment_counts(tmp_path: Path) -> None:
 def test_what_another_node_saw_is_not_judged_by_the_mounts_here(tmp_path: Path) -> None:
     (tmp_path / "mounts").write_text(MOUNTS)
     line = "FileNotFoundError: [Errno 2] No such file or directory: '/shared/x/y'"
-    through_srun = Started("j", 1, "n", ("srun", "python", "t.py"), "/", "node1", "u", 1, 1000.0)
+    through_srun = Start("j", 1, "n", ("srun", "python", "t.py"), "/", "node1", "u", 1, 1000.0)
 
     assert not shared_storage(diagnosed(tmp_path, line), through_srun, tmp_path / "mounts")
 

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 from epochzero.diagnose import Diagnosis, diagnose
 from epochzero.diagnose.model import Root
-from epochzero.run.records.model import Sample, Started
+from epochzero.run.records.model import Sample, Start
 from epochzero.run.retry import there_now
 from tests.run.conftest import Kept
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 BEGAN = time.time()
-NODE = Started("j", 1, "n", ("python", "train.py"), "/", "node1", "u", 1, BEGAN)
+NODE = Start("j", 1, "n", ("python", "train.py"), "/", "node1", "u", 1, BEGAN)
 
 
 def diagnosed(folder: Path, line: str) -> Diagnosis:
@@ -36,7 +36,7 @@ def diagnosed(folder: Path, line: str) -> Diagnosis:
     return diagnose(log)
 
 
-def looked(folder: Path, line: str, started: Started = NODE, *samples: Sample) -> str:
+def looked(folder: Path, line: str, started: Start = NODE, *samples: Sample) -> str:
     return there_now(diagnosed(folder, line), replace(started, folder=str(folder)), samples)
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from epochzero.diagnose import Diagnosis, diagnose
-from epochzero.run.records.model import Started
+from epochzero.run.records.model import Start
 from epochzero.run.retry import unseeded
 from tests.run.conftest import Kept
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
-STARTED = Started("j", 1, "n", ("python", "train.py"), "/", "node1", "u", 1, 0.0)
+STARTED = Start("j", 1, "n", ("python", "train.py"), "/", "node1", "u", 1, 0.0)
 INDEX = "IndexError: list index out of range"
 NAN = "ValueError: loss is nan"
 

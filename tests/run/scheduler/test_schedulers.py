@@ -16,7 +16,7 @@ import yaml
 from epochzero.run.reports.end_summary import Notice
 from epochzero.run.retry import load_policy
 from epochzero.run.retry.advice import EXIT_CODES
-from epochzero.run.retry.policy import Policy, RetryRule, When
+from epochzero.run.retry.policy import FailureCondition, Policy, RetryRule
 from epochzero.store.schema import Base
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -115,7 +115,7 @@ def test_the_policy_of_the_guide_is_one_and_the_guide_names_every_field(tmp_path
     (tmp_path / "mine.toml").write_text(text)
     assert len(load_policy(tmp_path / "mine.toml").rules) == 3
     guide = (DOCS / "retry.md").read_text(encoding="utf-8")
-    for field in (*fields(Policy), *fields(RetryRule), *fields(When)):
+    for field in (*fields(Policy), *fields(RetryRule), *fields(FailureCondition)):
         if field.name not in ("name", "rules"):
             assert f"`{field.name}`" in guide
 

@@ -12,7 +12,7 @@ from epochzero.errors import InputError
 from epochzero.run.records.identity import attempt_folder
 from epochzero.run.records.journal import NAME, Journal, read_journal
 from epochzero.run.records.launch import launch_of
-from epochzero.run.records.model import Concluded, Ended, JobEvent, Output, Record, Started
+from epochzero.run.records.model import Conclusion, End, JobEvent, Output, Record, Start
 from epochzero.run.scheduler.slurm_record import SlurmJob, record_job, slurm_jobs
 
 START, END = "2026-05-01T12:00:00+0200", "2026-05-01T13:00:00+0200"
@@ -98,18 +98,18 @@ def test_a_failed_job_is_kept_as_a_run_would_have_kept_it(
 ) -> None:
     (job,) = slurm_jobs("4242", sacct(JOB | {"StdOut": str(folder / "slurm-4242.out")}, BATCH))
     kept = records(record_job(job, home, logs=trusted(job, folder)))
-    started, ended = kept[Started], kept[Ended]
-    assert isinstance(started, Started)
-    assert isinstance(ended, Ended)
+    started, ended = kept[Start], kept[End]
+    assert isinstance(started, Start)
+    assert isinstance(ended, End)
     assert (started.name, started.user, started.host) == ("resnet", "ann", "node[07-08]")
     assert started.command == ("sbatch", "--gres=gpu:4", "job.sh")
     assert (started.gpus, started.launcher, started.folder) == (8, "slurm", str(folder))
     assert (ended.exit_code, ended.elapsed, ended.time - started.time) == (1, 3600, 3600)
     assert ended.why == ""
-    output, concluded = kept[Output], kept[Concluded]
+    output, concluded = kept[Output], kept[Conclusion]
     assert isinstance(output, Output)
     assert output.size == len(LOG)
-    assert isinstance(concluded, Concluded)
+    assert isinstance(concluded, Conclusion)
     assert concluded.diagnosis is not None
     assert concluded.diagnosis["category"] == "key_not_found"
     assert concluded.gpu_hours == 8.0
@@ -131,7 +131,7 @@ def test_a_job_that_was_run_under_supervision_is_not_kept_again(sacct: Answer, h
     launch = launch_of(variables, "train.py")
     journal = Journal(attempt_folder(home, launch.job, 1))
     journal.write(
-        Started(launch.job, 1, "t", ("t",), "", "n", "ann", 1, 0.0, scheduler=launch.scheduler)
+        Start(launch.job, 1, "t", ("t",), "", "n", "ann", 1, 0.0, scheduler=launch.scheduler)
     )
     journal.close()
     (job,) = slurm_jobs("4242", sacct(JOB))
@@ -155,10 +155,10 @@ def test_how_slurm_ended_a_job(
 ) -> None:
     (job,) = slurm_jobs("4242", sacct(JOB | {"State": state, "ExitCode": code}))
     kept = records(record_job(job, home))
-    record = kept[Ended]
-    assert isinstance(record, Ended)
+    record = kept[End]
+    assert isinstance(record, End)
     assert ((record.exit_code, record.signal), record.why) == (ended, why)
-    assert (Concluded in kept) == (state != "COMPLETED")
+    assert (Conclusion in kept) == (state != "COMPLETED")
 
 
 def test_the_state_that_slurm_tells_decides_the_diagnosis(
@@ -167,8 +167,8 @@ def test_the_state_that_slurm_tells_decides_the_diagnosis(
     # Root does not read the log, since this machine does not know the user; anyone else does.
     (folder / "slurm-4242.out").write_text("step 1 loss 0.9\n")
     (job,) = slurm_jobs("4242", sacct(JOB | {"State": "OUT_OF_MEMORY", "ExitCode": "0:125"}))
-    concluded = records(record_job(job, home))[Concluded]
-    assert isinstance(concluded, Concluded)
+    concluded = records(record_job(job, home))[Conclusion]
+    assert isinstance(concluded, Conclusion)
     assert concluded.diagnosis is not None
     assert concluded.diagnosis["category"] == "cpu_out_of_memory"
 

@@ -17,7 +17,7 @@ import pytest
 from epochzero.check.target import parse_target
 from epochzero.errors import InputError
 from epochzero.injected.companions import with_companions
-from epochzero.run.records.model import Concluded
+from epochzero.run.records.model import Conclusion
 from epochzero.run.simulate.companions import SIMULATE_COMPANIONS
 from epochzero.run.simulate.model import Options, SimulationPlan
 from epochzero.run.simulate.places import job_python
@@ -119,7 +119,7 @@ def found_by(done: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
 
 
 def category_of(kept: Any) -> str:
-    concluded = next(record for record in kept.records if isinstance(record, Concluded))
+    concluded = next(record for record in kept.records if isinstance(record, Conclusion))
     return str((concluded.diagnosis or {})["category"])
 
 

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from epochzero.run.records.model import Concluded, Decision, Ended, JobEvent, Output, Snapshot
+from epochzero.run.records.model import Conclusion, Decision, End, JobEvent, Output, Snapshot
 from epochzero.store.database import Database
 from epochzero.store.recorder import take_in
 from tests.store.jobs import DIAGNOSIS, FINDING, Runs, started, whole
@@ -47,9 +47,9 @@ def fill(database: Database, folder: Path, *, now: float | None = None) -> None:
 
 
 def _with(record: Any, diagnosis: dict[str, Any]) -> Any:
-    if not isinstance(record, Concluded):
+    if not isinstance(record, Conclusion):
         return record
-    return Concluded(
+    return Conclusion(
         record.time, record.elapsed, diagnosis=diagnosis, ranking=record.ranking,
         checked=record.checked, gpu_hours=record.gpu_hours,
     )  # fmt: skip
@@ -69,11 +69,11 @@ def _ranks(database: Database, runs: Runs, begin: float) -> None:
                     target="cluster"),
             Snapshot(begin, 0.1, python="3.11.9", packages={"torch": f"2.1{rank}.0"}),
             Output(begin + took, took, "output", ("output.log",), 12),
-            Ended(begin + took, took, 1, why="" if rank == 2 else "another_rank"),
+            End(begin + took, took, 1, why="" if rank == 2 else "another_rank"),
         ]  # fmt: skip
         if rank == 2:
             records.insert(2, JobEvent(begin + 800, 800.0, "memory", "GPU memory is 97 % full."))
-            records.append(Concluded(begin + took, took, diagnosis=memory, gpu_hours=2.0))
+            records.append(Conclusion(begin + took, took, diagnosis=memory, gpu_hours=2.0))
         take_in(database, runs.write(records, name=f"rank{rank}", log=b"one\nOutOfMemoryError\n"))
 
 
@@ -89,8 +89,8 @@ def _hostile(database: Database, runs: Runs, begin: float) -> None:
         Snapshot(begin, 0.1, python=HOSTILE, packages={HOSTILE: HOSTILE}),
         JobEvent(begin + 5, 5.0, "stall", HOSTILE),
         Output(begin + 60, 60.0, "output", ("output.log",), 12),
-        Ended(begin + 60, 60.0, 1),
-        Concluded(begin + 61, 61.0, diagnosis=diagnosis, checked={"findings": [
+        End(begin + 60, 60.0, 1),
+        Conclusion(begin + 61, 61.0, diagnosis=diagnosis, checked={"findings": [
             FINDING | {"message": HOSTILE, "rule": HOSTILE}]}),
     ]  # fmt: skip
     take_in(database, runs.write(records, log=f"{HOSTILE}\nsecond\n".encode()))

@@ -1,6 +1,6 @@
 """The output formats of reports: each module here with a ``FORMAT`` is one.
 
-A format writes the kinds of reports for which it overrides a method of `Format`; each command offers the formats
+A format writes the kinds of reports for which it overrides a method of `OutputFormat`; each command offers the formats
 that write its kind. Imports for one kind are inside its method, so that other commands do not wait for them.
 """
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from epochzero.store.queries import JobSummary
 
 Kind = Literal["findings", "diagnoses", "ranking", "jobs"]
-"""Kind of a report; a method of `Format`."""
+"""Kind of a report; a method of `OutputFormat`."""
 DEFAULT = "text"
 
 
-class Format:
+class OutputFormat:
     """An output format; each overridden method prints one kind of report."""
 
     def findings(self, found: CheckResult, *, folder: Path, verbose: bool, seconds: float) -> None:
@@ -63,7 +63,7 @@ class Format:
 
 
 @cache
-def formats() -> Mapping[str, Format]:
+def formats() -> Mapping[str, OutputFormat]:
     """Return the formats by the names of their modules, the default first."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
     names.sort(key=lambda name: name != DEFAULT)
@@ -72,7 +72,7 @@ def formats() -> Mapping[str, Format]:
 
 def names_of(kind: Kind) -> tuple[str, ...]:
     """Return the names of the formats that write a kind of report, the default first."""
-    own = getattr(Format, kind)
+    own = getattr(OutputFormat, kind)
     return tuple(
         name
         for name, each_format in formats().items()

@@ -14,7 +14,7 @@ import click
 from epochzero.cli import layout
 from epochzero.cli.diagnosis_labels import title_of
 from epochzero.cli.finding_labels import is_file, kind_of, place_path
-from epochzero.cli.formats import Format
+from epochzero.cli.formats import OutputFormat
 
 if TYPE_CHECKING:
     from epochzero.check import CheckResult
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from epochzero.diagnose import Diagnosis
 
 
-class _GitHub(Format):
+class _GitHub(OutputFormat):
     def findings(self, found: CheckResult, *, folder: Path, verbose: bool, seconds: float) -> None:
         for finding in found.findings:
             click.echo(workflow_command(finding, folder))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from epochzero.cli.finding_labels import place_path
-from epochzero.cli.formats import Format
+from epochzero.cli.formats import OutputFormat
 
 if TYPE_CHECKING:
     from epochzero.check import CheckResult
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SEVERITIES = {"error": "critical", "warning": "minor"}
 
 
-class _GitLab(Format):
+class _GitLab(OutputFormat):
     def findings(self, found: CheckResult, *, folder: Path, verbose: bool, seconds: float) -> None:
         issues = [_issue(finding, folder) for finding in found.findings]
         click.echo(json.dumps(issues, indent=2, ensure_ascii=False))

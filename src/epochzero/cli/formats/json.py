@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from epochzero.cli.formats import Format
+from epochzero.cli.formats import OutputFormat
 from epochzero.cli.output import echo_json
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from epochzero.store.queries import JobSummary
 
 
-class _Json(Format):
+class _Json(OutputFormat):
     def findings(self, found: CheckResult, *, folder: Path, verbose: bool, seconds: float) -> None:
         echo_json(found.to_dict())
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from epochzero.cli.formats import Format
+from epochzero.cli.formats import OutputFormat
 
 if TYPE_CHECKING:
     from epochzero.diagnose import Diagnosis
     from epochzero.store.queries import JobSummary
 
 
-class _JsonLines(Format):
+class _JsonLines(OutputFormat):
     def diagnoses(self, found: Iterable[Diagnosis], *, top: int, many: bool) -> None:
         for diagnosis in found:
             click.echo(json.dumps(diagnosis.to_dict(), ensure_ascii=False))

@@ -11,7 +11,7 @@ import click
 from epochzero.cli import layout
 from epochzero.cli.diagnosis_labels import consequences, origin, term_title, title_of
 from epochzero.cli.finding_labels import kind_of, number_of, places_text
-from epochzero.cli.formats import Format
+from epochzero.cli.formats import OutputFormat
 from epochzero.cli.ranking_labels import (
     BUG_TYPES,
     HASH_LENGTH,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from epochzero.locate import Ranking
 
 
-class _Markdown(Format):
+class _Markdown(OutputFormat):
     def findings(self, found: CheckResult, *, folder: Path, verbose: bool, seconds: float) -> None:
         click.echo(layout.plain("\n".join(_findings(found, folder))))
 

@@ -19,7 +19,7 @@ from epochzero import __version__, taxonomy
 from epochzero.cli import layout
 from epochzero.cli.diagnosis_labels import title_of
 from epochzero.cli.finding_labels import place_path
-from epochzero.cli.formats import Format
+from epochzero.cli.formats import OutputFormat
 from epochzero.cli.output import echo_json
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _FINGERPRINT = "epochzero/v1"
 _FINGERPRINT_LENGTH = 32
 
 
-class _Sarif(Format):
+class _Sarif(OutputFormat):
     def findings(self, found: CheckResult, *, folder: Path, verbose: bool, seconds: float) -> None:
         _write_findings(found, folder)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from epochzero.cli.formats import Format
+from epochzero.cli.formats import OutputFormat
 
 if TYPE_CHECKING:
     from epochzero.check import CheckResult
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from epochzero.store.queries import JobSummary
 
 
-class _Text(Format):
+class _Text(OutputFormat):
     def findings(self, found: CheckResult, *, folder: Path, verbose: bool, seconds: float) -> None:
         from epochzero.cli.render_findings import lines
 

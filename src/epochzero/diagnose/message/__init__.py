@@ -1,3 +1,3 @@
 """What a message says did not hold, and the category that this decides."""
 
-from epochzero.diagnose.message.reader import Reading, category_of, read_message
+from epochzero.diagnose.message.reader import MessageReading, category_of, read_message

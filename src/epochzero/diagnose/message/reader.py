@@ -22,7 +22,7 @@ MOST_CLAUSES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MessageReading:
     """What a message says.
 
     Attributes:
@@ -42,7 +42,7 @@ class Reading:
     asserted: bool = False
 
 
-NOTHING_READ = Reading()
+NOTHING_READ = MessageReading()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ _EDGE = re.compile(r"^[\W_]+|[\W_]+$")
 
 
 @lru_cache(maxsize=4096)
-def read_message(message: str, code: str = "") -> Reading:
+def read_message(message: str, code: str = "") -> MessageReading:
     """What a message says did not hold.
 
     Args:
@@ -85,7 +85,7 @@ def read_message(message: str, code: str = "") -> Reading:
     return weak
 
 
-def category_of(reading: Reading) -> str:
+def category_of(reading: MessageReading) -> str:
     """The category that a reading decides (``decisions.toml``); empty where it decides none."""
     decided = _decisions().get(reading.relation, {})
     return decided.get(reading.subject) or decided.get("any", "")
@@ -108,20 +108,20 @@ def _clauses(message: str) -> list[str]:
     return [part for part in parts if part.strip()][:MOST_CLAUSES]
 
 
-def _read_clause(clause: str) -> Reading:
+def _read_clause(clause: str) -> MessageReading:
     for relation in _relations():
         if match := relation.phrase.search(clause):
             return _reading(relation, match, clause)
     return NOTHING_READ
 
 
-def _read_assertion(code: str) -> Reading:
+def _read_assertion(code: str) -> MessageReading:
     asserted = code.partition("assert")[2]
     read = _read_clause(asserted)
     # Of `outputs.is_cuda`, the property is what is asserted.
     named = [name for _, _, name in subjects_in(asserted)]
     property_ = next((name for name in named if name not in _VALUES), "")
-    return Reading(
+    return MessageReading(
         read.relation or "differs",
         read.subject or property_,
         read.wanted,
@@ -130,11 +130,11 @@ def _read_assertion(code: str) -> Reading:
     )
 
 
-def _reading(relation: _Relation, match: re.Match[str], clause: str) -> Reading:
+def _reading(relation: _Relation, match: re.Match[str], clause: str) -> MessageReading:
     groups = {k.rstrip("0123456789"): v for k, v in match.groupdict().items() if v is not None}
     wanted = _EDGE.sub("", groups.get("wanted", ""))
     found = _EDGE.sub("", groups.get("found", ""))
-    return Reading(
+    return MessageReading(
         relation.name,
         relation.subject or _subject(clause, match.start(), match.end(), relation),
         wanted,

@@ -7,8 +7,8 @@ The recorder and its format: https://docs.pytorch.org/tutorials/unstable/flight_
 
 from epochzero.logs.flight_recorder.dumps import (
     DUMP_NAME,
-    Call,
     Dump,
+    Operation,
     dumps_since,
     looks_like_dump,
     read_dump,

@@ -64,7 +64,7 @@ class _DataUnpickler(pickle._Unpickler):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Operation:
     """One collective or point-to-point operation that a rank has enqueued.
 
     Attributes:
@@ -105,12 +105,12 @@ class Dump:
     """
 
     rank: int
-    calls: tuple[Call, ...]
+    calls: tuple[Operation, ...]
     groups: Mapping[str, tuple[int, ...]]
     descriptions: Mapping[str, str]
 
     @property
-    def pending(self) -> Call | None:
+    def pending(self) -> Operation | None:
         """The first call that has not finished."""
         return next((call for call in self.calls if not call.finished), None)
 
@@ -202,7 +202,9 @@ def _group(entry: Mapping[str, Any]) -> tuple[str, str]:
 _OPERATION = re.compile(r"^(?:\w+:)?(?P<name>\w+)(?: (?P<first>\d+)(?P<way>->|<-)(?P<second>\d+))?")
 
 
-def _call(entry: Mapping[str, Any], group: str, members: tuple[int, ...], rank: int) -> Call:
+def _call(
+    entry: Mapping[str, Any], group: str, members: tuple[int, ...], rank: int
+) -> Operation:
     found = _OPERATION.match(str(entry["profiling_name"]))
     operation = found["name"] if found else _text(entry["profiling_name"])
     peer = None
@@ -212,7 +214,7 @@ def _call(entry: Mapping[str, Any], group: str, members: tuple[int, ...], rank: 
         peer = members[second] if second < len(members) else second
     state = str(entry.get("state", ""))
     number = entry.get("p2p_seq_id") if peer is not None else None
-    return Call(
+    return Operation(
         group=group,
         number=int(number or entry.get("collective_seq_id") or entry.get("seq_id") or 0),
         operation=operation.removeprefix("_"),

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from epochzero.errors import InputError
-from epochzero.logs.flight_recorder.dumps import Call, Dump, read_dump
+from epochzero.logs.flight_recorder.dumps import Dump, Operation, read_dump
 from epochzero.logs.flight_recorder.waits import CollectiveFault, first_fault
 from epochzero.logs.traceback import Frame
 from epochzero.logs.user_code import is_user_frame
@@ -77,14 +77,14 @@ def _waits(numbers: Sequence[int]) -> str:
     return "wait" if len(numbers) > 1 else "waits"
 
 
-def _named(call: Call, *, tensors: bool = False) -> str:
+def _named(call: Operation, *, tensors: bool = False) -> str:
     place = _place(call.frames)
     peer = f" with rank {call.peer}" if call.peer is not None else ""
     shapes = f" of {', '.join(_shape(call))}" if tensors and call.inputs else ""
     return f"{call.operation}{peer}{shapes}{f' at {place}' if place else ''}"
 
 
-def _shape(call: Call) -> list[str]:
+def _shape(call: Operation) -> list[str]:
     dtypes = call.dtypes or ("",) * len(call.inputs)
     return [f"{dtype}{list(shape)}" for dtype, shape in zip(dtypes, call.inputs, strict=False)][:4]
 
@@ -94,7 +94,7 @@ def _place(frames: Sequence[Frame]) -> str:
     return f"{own[-1].file.rpartition('/')[2]}:{own[-1].line}" if own else ""
 
 
-def _since(call: Call) -> str:
+def _since(call: Operation) -> str:
     if not call.created:
         return ""
     return f" since {datetime.fromtimestamp(call.created).astimezone():%H:%M:%S}"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from epochzero.logs.flight_recorder.dumps import Call, Dump
+from epochzero.logs.flight_recorder.dumps import Dump, Operation
 
 FaultKind = Literal["absent", "mismatch", "cycle", "not_started", "stuck"]
 
@@ -52,9 +52,9 @@ class CollectiveFault:
     kind: FaultKind
     description: str
     blamed: tuple[int, ...]
-    blamed_call: Call | None
+    blamed_call: Operation | None
     waiting: tuple[int, ...]
-    call: Call
+    call: Operation
     missing: tuple[int, ...] = ()
 
 
@@ -102,7 +102,7 @@ class _Group:
 
     def __init__(self, name: str, dumps: Sequence[Dump]) -> None:
         self.description = next(filter(None, (dump.descriptions.get(name) for dump in dumps)), name)
-        self.calls: dict[int, dict[int, Call]] = {}
+        self.calls: dict[int, dict[int, Operation]] = {}
         known = {rank for dump in dumps for rank in dump.groups.get(name, ())}
         if not known and self.description == "default_pg":
             known = {rank for dump in dumps for ranks in dump.groups.values() for rank in ranks}
@@ -111,7 +111,7 @@ class _Group:
             if own or dump.rank in known:
                 self.calls[dump.rank] = own
         self.missing = tuple(sorted(known - self.calls.keys()))
-        self._before: dict[tuple[str, int, int], Call | None] = {}
+        self._before: dict[tuple[str, int, int], Operation | None] = {}
         self._habits: Counter[tuple[object, ...]] = Counter()
         for dump in dumps:
             for before, call in zip((None, *dump.calls), dump.calls, strict=False):
@@ -130,7 +130,7 @@ class _Group:
                 yield fault
                 return
 
-    def _mismatch(self, called: Mapping[int, Call], pending: bool) -> CollectiveFault | None:
+    def _mismatch(self, called: Mapping[int, Operation], pending: bool) -> CollectiveFault | None:
         """Whether ranks called different operations under one number; tensors of other sizes only
         count where a rank waits.
         """
@@ -142,7 +142,9 @@ class _Group:
         others = sorted(set(called).difference(agreeing))
         return self._fault("mismatch", others, called[others[0]], agreeing, called)
 
-    def _habit(self, kind: tuple[object, ...], called: Mapping[int, Call], pending: bool) -> int:
+    def _habit(
+        self, kind: tuple[object, ...], called: Mapping[int, Operation], pending: bool
+    ) -> int:
         """How often ranks went from the call before to such a call until then. Of two ranks that
         disagree, the one that left the loop's usual order is to blame.
         """
@@ -153,7 +155,7 @@ class _Group:
         )
 
     def _absent(
-        self, number: int, called: Mapping[int, Call], pending: Sequence[int]
+        self, number: int, called: Mapping[int, Operation], pending: Sequence[int]
     ) -> CollectiveFault | None:
         if not pending:
             return None
@@ -175,9 +177,9 @@ class _Group:
         self,
         kind: FaultKind,
         blamed: Iterable[int],
-        blamed_call: Call | None,
+        blamed_call: Operation | None,
         waiting: Iterable[int],
-        called: Mapping[int, Call],
+        called: Mapping[int, Operation],
     ) -> CollectiveFault:
         waits = tuple(sorted(waiting))
         return CollectiveFault(
@@ -191,14 +193,14 @@ class _Group:
         )
 
 
-def _kind(call: Call, *, tensors: bool) -> tuple[object, ...]:
+def _kind(call: Operation, *, tensors: bool) -> tuple[object, ...]:
     """Equal for calls that belong together."""
     if not tensors or call.operation in _UNEVEN:
         return (call.operation,)
     return call.operation, call.inputs, call.dtypes
 
 
-def _step(before: Call | None, call: Call) -> tuple[object, ...]:
+def _step(before: Operation | None, call: Operation) -> tuple[object, ...]:
     """From one place in the program to the next."""
     return (before and (before.operation, before.frames), call.operation, call.frames)
 
@@ -223,7 +225,7 @@ def _unanswered(dumps: Sequence[Dump]) -> Iterator[CollectiveFault]:
             )
 
 
-def _answers(answer: Call, call: Call, rank: int) -> bool:
+def _answers(answer: Operation, call: Operation, rank: int) -> bool:
     return (
         answer.peer == rank
         and answer.group == call.group

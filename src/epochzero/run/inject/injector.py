@@ -15,18 +15,18 @@ from pathlib import Path
 from epochzero.injected.companions import Companion
 from epochzero.platform import name_of
 from epochzero.run.inject.grammar import InjectedFault
-from epochzero.run.inject.outcome import Came, Outcome, judged
+from epochzero.run.inject.outcome import Came, InjectionOutcome, judged
 from epochzero.run.inject.plan import COMPANIONS, Began, InjectionPlan
 from epochzero.run.observers.progress import ProgressWatcher
-from epochzero.run.observers.progress_reports import Reported
+from epochzero.run.observers.progress_reports import ProgressFileWatcher
 from epochzero.run.observers.ranks import rank_of
 from epochzero.run.observers.usage import Tree
 from epochzero.run.observers.watcher import Clock, EndJob, Watcher
 from epochzero.run.process.tree import send
-from epochzero.run.records.model import Decision, Ended, JobEvent, JobProgress, Record
+from epochzero.run.records.model import Decision, End, JobEvent, JobProgress, Record
 
 WHY = "scheduler"
-"""`Ended.why` of a preempted job, the same as after termination by a scheduler."""
+"""`End.why` of a preempted job, the same as after termination by a scheduler."""
 
 
 class Injector(Watcher):
@@ -47,7 +47,7 @@ class Injector(Watcher):
         self._plan: InjectionPlan | None = None
         self._prepared: Path | None = None
         self._progress: JobProgress | None = None
-        self._readers = (Reported(), ProgressWatcher())
+        self._readers = (ProgressFileWatcher(), ProgressWatcher())
         self.companions: Sequence[Companion] = ()
 
     def prepare(self, environment: Mapping[str, str], folder: Path | None) -> dict[str, str]:
@@ -69,7 +69,7 @@ class Injector(Watcher):
         pairs = zip(self._faults, self._came, strict=True)
         return tuple(fault for fault, came in pairs if came is None)
 
-    def outcomes(self, ended: Ended, decision: Decision | None) -> tuple[Outcome, ...]:
+    def outcomes(self, ended: End, decision: Decision | None) -> tuple[InjectionOutcome, ...]:
         """Return the outcome of each fault.
 
         Args:

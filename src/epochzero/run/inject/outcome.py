@@ -11,7 +11,7 @@ from epochzero.injected.companions import noted
 from epochzero.run.inject.grammar import InjectedFault
 from epochzero.run.inject.plan import COMPANIONS
 from epochzero.run.observers.watcher import Clock
-from epochzero.run.records.model import Decision, Ended, JobEvent, JobProgress
+from epochzero.run.records.model import Decision, End, JobEvent, JobProgress
 
 EVENT = "injection"
 """`JobEvent.what` of an outcome."""
@@ -38,7 +38,7 @@ class Came:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class InjectionOutcome:
     """The outcome of a fault in one attempt.
 
     Attributes:
@@ -64,10 +64,10 @@ def judged(
     met: Sequence[Sequence[str]],
     *,
     folder: Path | None,
-    ended: Ended,
+    ended: End,
     decision: Decision | None,
     progress: JobProgress | None,
-) -> tuple[Outcome, ...]:
+) -> tuple[InjectionOutcome, ...]:
     """Return the outcomes of the faults of an attempt.
 
     Args:
@@ -89,10 +89,10 @@ def judged(
     for fault, each_came, meetings in zip(faults, came, met, strict=True):
         impossible = _impossible(fault, folder, ended, each_came)
         if impossible:
-            outcomes.append(Outcome(fault.text, "not_possible", impossible))
+            outcomes.append(InjectionOutcome(fault.text, "not_possible", impossible))
         elif each_came is None:
             outcomes.append(
-                Outcome(fault.text, "not_reached", _not_reached(fault, ended, progress))
+                InjectionOutcome(fault.text, "not_reached", _not_reached(fault, ended, progress))
             )
         else:
             outcomes.append(
@@ -109,7 +109,7 @@ def judged(
     return tuple(outcomes)
 
 
-def to_event(outcome: Outcome, clock: Clock) -> JobEvent:
+def to_event(outcome: InjectionOutcome, clock: Clock) -> JobEvent:
     """Return the outcome as a record."""
     details = {
         "fault": outcome.fault,
@@ -126,22 +126,22 @@ def _became(
     fault: InjectedFault,
     came: Came,
     met: Sequence[str],
-    ended: Ended,
+    ended: End,
     decision: Decision | None,
     progress: JobProgress | None,
     *,
     is_last: bool,
-) -> Outcome:
+) -> InjectionOutcome:
     begin = f"Injected after {came.elapsed:.0f} s"
     begin += f", in step {came.step}" if came.step is not None else ""
     effect = came.what or _meetings(met)
     begin += f": {effect}." if effect else "."
     if fault.kind.inside and not met:
         text = f"{begin} It did not affect the job: {_MEETS[fault.name]}."
-        return Outcome(fault.text, "no_effect", text, came.elapsed)
+        return InjectionOutcome(fault.text, "no_effect", text, came.elapsed)
     if ended.exit_code == 0 or not is_last:
         onward = "The job succeeded." if ended.exit_code == 0 else "The job continued."
-        return Outcome(fault.text, "survived", f"{begin} {onward}", came.elapsed)
+        return InjectionOutcome(fault.text, "survived", f"{begin} {onward}", came.elapsed)
     later = ended.elapsed - came.elapsed
     text = f"{begin} The job exited {later:.0f} s later with code {ended.exit_code}"
     if came.progress and progress and came.progress.step is not None:
@@ -152,9 +152,9 @@ def _became(
     )
     if decision is None or decision.action == "stop":
         text += ". The retry policy does not restart it."
-        return Outcome(fault.text, "lost", text, came.elapsed, checkpoint)
+        return InjectionOutcome(fault.text, "lost", text, came.elapsed, checkpoint)
     text += f". The retry policy would restart it {start}."
-    return Outcome(fault.text, "starts_again", text, came.elapsed, checkpoint)
+    return InjectionOutcome(fault.text, "starts_again", text, came.elapsed, checkpoint)
 
 
 _MEETS = {
@@ -171,7 +171,7 @@ def _meetings(met: Sequence[str]) -> str:
     return f"{met[0]}, and likewise in {len(met) - 1} other process{'es' * (len(met) > 2)}"
 
 
-def _not_reached(fault: InjectedFault, ended: Ended, progress: JobProgress | None) -> str:
+def _not_reached(fault: InjectedFault, ended: End, progress: JobProgress | None) -> str:
     if fault.step is None:
         return f"It was scheduled after {fault.after:g} s, but the job exited after {ended.elapsed:.1f} s."
     text = f"Step {fault.step} was not reached."
@@ -180,7 +180,7 @@ def _not_reached(fault: InjectedFault, ended: Ended, progress: JobProgress | Non
     return f"{text} Steps are counted from a PyTorch optimizer or from the job's log."
 
 
-def _impossible(fault: InjectedFault, folder: Path | None, ended: Ended, came: Came | None) -> str:
+def _impossible(fault: InjectedFault, folder: Path | None, ended: End, came: Came | None) -> str:
     """Return why the fault was impossible; empty if it was possible."""
     if folder is None:
         return "No fault can be injected, because the job has no writable run directory."

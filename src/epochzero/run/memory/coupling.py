@@ -29,7 +29,7 @@ _TOLERANCE, _LOW_PRECISION_TOLERANCE = 1e-3, 5e-2
 """Relative difference of gradients that counts as rounding: in float32, and with 16-bit types."""
 
 
-class Coupled(Exception):  # noqa: N818 - a reason, not an error of the user
+class CoupledBatch(Exception):  # noqa: N818 - a reason, not an error of the user
     """A batch must not be split; the message explains why."""
 
 
@@ -63,7 +63,7 @@ def check_splitting(
     with _settled(model) as seen, _Targets() as targets:
         whole, one, other = (_gradient(loss_of(part), parameters) for part in (few, first, rest))
     if not whole.norm().isfinite() or not whole.norm():
-        raise Coupled(
+        raise CoupledBatch(
             "the gradient of its first examples is zero or not finite: no comparison is possible"
         )
     tolerance = _LOW_PRECISION_TOLERANCE if seen.low_precision else _TOLERANCE
@@ -74,7 +74,7 @@ def check_splitting(
             return weight, True
     if given is None and _differ(whole, one + other) <= tolerance:
         return _by_examples, False
-    raise Coupled(
+    raise CoupledBatch(
         "the gradient of a batch differs from that of its parts: the loss or a layer couples examples, as "
         "in-batch negatives do, or the loss is not a mean over examples (then pass weight=)"
     )

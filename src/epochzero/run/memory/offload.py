@@ -74,7 +74,7 @@ class offload:  # noqa: N801 - used as a function is, in ``with``
         self._states = [OptimizerStates(v, smallest) for v in cold if isinstance(v, Optimizer)]
         self._smallest = smallest
         self._ahead = ahead
-        self._waiting: list[weakref.ref[_Moved]] = []
+        self._waiting: list[weakref.ref[_OffloadedTensor]] = []
         self._streams: dict[torch.device, Any] = {}
         self._stack = ExitStack()
 
@@ -117,19 +117,19 @@ class offload:  # noqa: N801 - used as a function is, in ``with``
         self._stack.callback(before.remove)
         self._stack.callback(after.remove)
 
-    def _pack(self, tensor: Tensor) -> Tensor | _Moved:
+    def _pack(self, tensor: Tensor) -> Tensor | _OffloadedTensor:
         if tensor.nbytes < self._smallest or not _is_cold(tensor):
             return tensor
         began = time.perf_counter()
         moved = self._known(tensor)
         if moved is None:
-            moved = _Moved(tensor, self._stream(tensor.device), len(self._waiting))
+            moved = _OffloadedTensor(tensor, self._stream(tensor.device), len(self._waiting))
             self._waiting.append(weakref.ref(moved))
             self.bytes_out += tensor.nbytes
         self.seconds += time.perf_counter() - began
         return moved
 
-    def _unpack(self, packed: Tensor | _Moved) -> Tensor:
+    def _unpack(self, packed: Tensor | _OffloadedTensor) -> Tensor:
         if isinstance(packed, Tensor):
             return packed
         began = time.perf_counter()
@@ -141,7 +141,7 @@ class offload:  # noqa: N801 - used as a function is, in ``with``
         self.seconds += time.perf_counter() - began
         return tensor
 
-    def _known(self, tensor: Tensor) -> _Moved | None:
+    def _known(self, tensor: Tensor) -> _OffloadedTensor | None:
         """Return the moved copy of the same values: several operations may save them in succession."""
         for reference in self._waiting[: -1 - _SAME : -1]:
             if (moved := reference()) is not None and moved.is_of(tensor):
@@ -160,7 +160,7 @@ _SAME = 8
 """Number of preceding tensors that are compared with a new one."""
 
 
-class _Moved:
+class _OffloadedTensor:
     """A tensor in CPU memory, with the means to restore it."""
 
     def __init__(self, tensor: Tensor, stream: Any, index: int) -> None:

@@ -17,7 +17,7 @@ from epochzero.errors import InputError
 from epochzero.run.memory.batches import examples_of, split
 from epochzero.run.memory.before import Before, free_memory, is_out_of_memory
 from epochzero.run.memory.checkpointing import checkpointed, repeated_blocks
-from epochzero.run.memory.coupling import Coupled, Weight, batch_norms, check_splitting
+from epochzero.run.memory.coupling import CoupledBatch, Weight, batch_norms, check_splitting
 from epochzero.run.memory.offload import OptimizerStates, offload
 from epochzero.run.memory.plan import StepPlan
 from epochzero.run.memory.plan_store import key_of, recall, remember
@@ -28,7 +28,7 @@ _SMALLEST = 1 << 16
 """Smallest size in bytes of a tensor that is offloaded; offloading is the last measure."""
 
 
-class Surviving:
+class OomSafeStep:
     """The step; see `epochzero.memory.fit`.
 
     Attributes:
@@ -225,7 +225,7 @@ class Surviving:
             with self._saving():
                 found = check_splitting(self._loss, self._model, batch, self._weight)
             self._weight, self._is_mean = found
-        except (Coupled, InputError) as refused:
+        except (CoupledBatch, InputError) as refused:
             return str(refused)
         except Exception as error:
             if not is_out_of_memory(error):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
 from epochzero.run.observers.watcher import Clock
-from epochzero.run.records.model import Decision, JobEvent, Started
+from epochzero.run.records.model import Decision, JobEvent, Start
 
 if TYPE_CHECKING:
     from epochzero.diagnose import Diagnosis
@@ -52,7 +52,7 @@ def run_tags(environment: Mapping[str, str], *, job: str, attempt: int) -> dict[
 
 def leave_note(
     tool: str,
-    started: Started,
+    started: Start,
     diagnosis: Diagnosis,
     decision: Decision | None,
     *,
@@ -91,7 +91,7 @@ def leave_note(
     return JobEvent(*clock.now(), "note_left", text, details=details | {"where": where})
 
 
-def _write(tool: str, note: str, started: Started, environment: Mapping[str, str]) -> str:
+def _write(tool: str, note: str, started: Start, environment: Mapping[str, str]) -> str:
     """Where the note was put, with the first Python that has the tool.
 
     Raises:
@@ -125,7 +125,7 @@ def _write(tool: str, note: str, started: Started, environment: Mapping[str, str
 
 
 def _tags(
-    started: Started, diagnosis: Diagnosis, decision: Decision | None
+    started: Start, diagnosis: Diagnosis, decision: Decision | None
 ) -> Iterator[tuple[str, str]]:
     yield "category", diagnosis.category
     yield "fingerprint", diagnosis.fingerprint
@@ -136,7 +136,7 @@ def _tags(
     yield "attempt", str(started.attempt)
 
 
-def _text(started: Started, diagnosis: Diagnosis, decision: Decision | None) -> str:
+def _text(started: Start, diagnosis: Diagnosis, decision: Decision | None) -> str:
     """The diagnosis as Markdown, which these tools show."""
     frame = diagnosis.user_frame
     parts = [f"**{diagnosis.title or 'Failed'}** (attempt {started.attempt})"]
@@ -153,14 +153,14 @@ def _code(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.splitlines())
 
 
-def _folders(started: Started) -> list[str]:
+def _folders(started: Start) -> list[str]:
     """Where the job may have written: its folder, and those that its command names."""
     named = (word.rpartition("=")[2] for word in started.command)
     paths = (os.path.join(started.folder, word) for word in named if word)
     return list(dict.fromkeys([started.folder, *(path for path in paths if os.path.isdir(path))]))
 
 
-def _python(started: Started, environment: Mapping[str, str]) -> str:
+def _python(started: Start, environment: Mapping[str, str]) -> str:
     """The job's Python: its program, the one next to it, as for ``torchrun``, or that of the path."""
     path = environment.get("PATH", os.defpath)
     program = shutil.which(os.path.join(started.folder, started.command[0])) or shutil.which(

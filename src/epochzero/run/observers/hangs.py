@@ -73,7 +73,7 @@ def with_stacks(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Use:
+class _RankUsage:
     """What a rank and the processes that it started have used so far.
 
     Attributes:
@@ -89,7 +89,7 @@ class _Use:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rank(HungRank):
+class _RankSample(HungRank):
     """A rank in a sample.
 
     Attributes:
@@ -100,8 +100,8 @@ class _Rank(HungRank):
         threads: thread -> how often it has given up the processor, of those that run code of the user.
     """
 
-    use: _Use
-    after: _Use
+    use: _RankUsage
+    after: _RankUsage
     sleeps: bool
     woken: bool
     threads: Mapping[int, int]
@@ -113,7 +113,7 @@ class _Rank(HungRank):
 
 
 @dataclass(slots=True)
-class _Blocked:
+class _BlockedSamples:
     """Samples in which nothing moves.
 
     Attributes:
@@ -124,7 +124,7 @@ class _Blocked:
 
     since: float
     last: float
-    ranks: Sequence[_Rank]
+    ranks: Sequence[_RankSample]
     polls: bool = False
 
 
@@ -158,7 +158,7 @@ class HangWatcher(Watcher):
         self._on_hang = on_hang
         self._on_event = on_event
         self._gpus: Gpus | None = None
-        self._blocked: _Blocked | None = None
+        self._blocked: _BlockedSamples | None = None
         self._hung: frozenset[int] = frozenset()
         self._moving_since: float | None = None
         self._details: Mapping[str, str] = {}
@@ -189,12 +189,12 @@ class HangWatcher(Watcher):
         processes = self._tree.read()
         ranks = self._sample(processes)
         if self._blocked is None:
-            self._blocked = _Blocked(now, now, ranks)
+            self._blocked = _BlockedSamples(now, now, ranks)
             return
         if self._moves(self._blocked, processes, ranks, now):
             yield from self._over(ranks, now)
             if self._hung:
-                self._blocked = _Blocked(now, now, ranks)
+                self._blocked = _BlockedSamples(now, now, ranks)
             else:
                 self._advance(now)
             return
@@ -214,7 +214,7 @@ class HangWatcher(Watcher):
         self._next_sample = now + self._after / 2
         self._blocked = None
 
-    def _sample(self, processes: Sequence[ProcessStatus]) -> Sequence[_Rank]:
+    def _sample(self, processes: Sequence[ProcessStatus]) -> Sequence[_RankSample]:
         """The ranks, or the job as a whole where it has none; none where its work is elsewhere."""
         load("epochzero.diagnose")
         parents = [(process.pid, process.parent) for process in processes]
@@ -242,7 +242,7 @@ class HangWatcher(Watcher):
         time.sleep(_SETTLE_S)
         dumps = read_dumps(self._folder, owners)
         return tuple(
-            _Rank(
+            _RankSample(
                 number,
                 main,
                 read[main],
@@ -260,9 +260,9 @@ class HangWatcher(Watcher):
 
     def _moves(
         self,
-        blocked: _Blocked,
+        blocked: _BlockedSamples,
         processes: Sequence[ProcessStatus],
-        ranks: Sequence[_Rank],
+        ranks: Sequence[_RankSample],
         now: float,
     ) -> bool:
         """Whether anything has moved since the last sample."""
@@ -307,7 +307,7 @@ class HangWatcher(Watcher):
             return (self._folder / PROGRESS_FILE).stat().st_size, steps
         return 0, steps
 
-    def _over(self, ranks: Sequence[_Rank], now: float) -> Iterator[Record]:
+    def _over(self, ranks: Sequence[_RankSample], now: float) -> Iterator[Record]:
         """The hang is over if those that hung work for longer than an interrupted job takes to exit."""
         if not self._hung or not self._hung <= {rank.pid for rank in ranks}:
             return
@@ -321,7 +321,7 @@ class HangWatcher(Watcher):
             (self._folder / HANG_FILE).unlink(missing_ok=True)
         yield self._event(HANG_OVER_EVENT, f"the job makes progress again after {silent:.0f} s")
 
-    def _report(self, ranks: Sequence[_Rank], now: float) -> Iterator[Record]:
+    def _report(self, ranks: Sequence[_RankSample], now: float) -> Iterator[Record]:
         report = report_of(ranks)
         silent = now - self._progress
         when = time.strftime("%H:%M:%S", time.localtime(time.time() - silent))
@@ -347,7 +347,7 @@ class HangWatcher(Watcher):
         self._on_event(event)
         return event
 
-    def _store(self, ranks: Sequence[_Rank], first: HungRank, text: str, now: float) -> None:
+    def _store(self, ranks: Sequence[_RankSample], first: HungRank, text: str, now: float) -> None:
         # A full disk costs the files; the beginning of each group is in the event.
         folder = self._folder / "stacks"
         with suppress(OSError):
@@ -360,7 +360,7 @@ class HangWatcher(Watcher):
                     (folder / f"{now:.0f}s-{pid}.txt").write_text(content, "utf-8")
 
 
-def _state(before: _Rank, after: _Rank, seconds: float) -> _State:
+def _state(before: _RankSample, after: _RankSample, seconds: float) -> _State:
     """What a rank did between two samples."""
     old, new = before.after, after.use
     if before.signature != after.signature or old.switches.keys() != new.switches.keys():
@@ -384,15 +384,15 @@ def _state(before: _Rank, after: _Rank, seconds: float) -> _State:
     return "wakes" if wakes else "computes" if computes else "blocked"
 
 
-def _threads_woke(before: _Rank | None) -> bool:
+def _threads_woke(before: _RankSample | None) -> bool:
     """Whether a thread that a rank waits for, as one that reads for it, has gone on since it was sampled."""
     if before is None or not before.stack.waits_for_threads:
         return False
     return any(0 < count < switches_of(thread) for thread, count in before.threads.items())
 
 
-def _use(main: int, own: Sequence[ProcessStatus]) -> _Use:
-    return _Use(
+def _use(main: int, own: Sequence[ProcessStatus]) -> _RankUsage:
+    return _RankUsage(
         cpu_seconds=sum(process.cpu_seconds for process in own),
         transferred_bytes=sum(process.transferred_bytes for process in own),
         switches={process.pid: switches_of(process.pid) for process in own},
@@ -422,6 +422,6 @@ def _waits(
     return found
 
 
-def _all_sleep(ranks: Sequence[_Rank]) -> bool:
+def _all_sleep(ranks: Sequence[_RankSample]) -> bool:
     outliers = [rank for rank in ranks if not rank.collective]
     return bool(outliers) and all(rank.sleeps for rank in outliers)

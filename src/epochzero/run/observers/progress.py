@@ -33,7 +33,7 @@ _WHOLE = frozenset(("step", "steps"))
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class ProgressFormat:
     """One way to print progress.
 
     Attributes:
@@ -63,7 +63,7 @@ class Format:
 
 
 @cache
-def formats() -> tuple[Format, ...]:
+def formats() -> tuple[ProgressFormat, ...]:
     """All that are known."""
     from importlib.resources import files  # Takes as long to load as they do.
 
@@ -71,7 +71,7 @@ def formats() -> tuple[Format, ...]:
         files("epochzero.run.observers").joinpath("progress.toml").read_text("utf-8")
     )
     return tuple(
-        Format(
+        ProgressFormat(
             name,
             _compiled(said["pattern"]),
             re.compile(said["unless"]) if "unless" in said else None,

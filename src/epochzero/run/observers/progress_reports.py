@@ -29,7 +29,7 @@ _MOST_TEXT = 4096
 _MOST_BYTES = 1 << 20
 
 
-class Reported(Watcher):
+class ProgressFileWatcher(Watcher):
     """The watcher that reads the file each second."""
 
     def __init__(self) -> None:

@@ -36,7 +36,7 @@ _Key = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Rank:
+class RankProcess:
     """A process that is a rank.
 
     Attributes:
@@ -62,7 +62,7 @@ class _Loss:
     """
 
     rank: int
-    others: dict[_Key, Rank]
+    others: dict[_Key, RankProcess]
     silent_since: float
     kill_at: float | None = None
 
@@ -82,7 +82,7 @@ class RankWatcher(Watcher):
                 Ranks that their launcher terminates itself are given its time, too.
         """
         self._grace = grace
-        self._ranks: dict[_Key, Rank] = {}
+        self._ranks: dict[_Key, RankProcess] = {}
         self._looks: Counter[_Key] = Counter()
         self._loss: _Loss | None = None
         self._last_words = self._wrote = float("-inf")
@@ -138,7 +138,7 @@ class RankWatcher(Watcher):
             if process.parent != self._tree.root and (rank := rank_of(process)):
                 self._ranks[key] = rank
 
-    def _failed(self, rank: Rank, now: float) -> bool:
+    def _failed(self, rank: RankProcess, now: float) -> bool:
         left = process_status(rank.process.pid)
         if left is not None and left.started == rank.process.started and left.state == "Z":
             return left.status != 0
@@ -148,7 +148,7 @@ class RankWatcher(Watcher):
         before, self._written = self._written, sum(process.written_bytes for process in processes)
         return self._written - before >= _A_SAVE
 
-    def _lost(self, rank: Rank, now: float) -> Iterable[Record]:
+    def _lost(self, rank: RankProcess, now: float) -> Iterable[Record]:
         self._loss = _Loss(rank.number, dict(self._ranks), now)
         text = f"rank {rank.number} failed while {_numbers(self._loss)} continued"
         return (JobEvent(*self._clock.now(), "rank_lost", text, rank=rank.number),)
@@ -178,7 +178,7 @@ def _numbers(loss: _Loss) -> str:
     return f"rank{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
 
 
-def rank_of(process: ProcessStatus) -> Rank | None:
+def rank_of(process: ProcessStatus) -> RankProcess | None:
     """The rank that a process is, as its variables say and not those of its parent; None for none."""
     environment = environment_of(process.pid)
     for name, size in rank_variables().items():
@@ -187,7 +187,7 @@ def rank_of(process: ProcessStatus) -> Rank | None:
             continue
         # A launcher in a rank of another one, such as Hydra under srun, passes that one's variables on.
         if int(count) > 1 and environment_of(process.parent).get(name) != number:
-            return Rank(int(number), process, _launcher_grace_s(environment))
+            return RankProcess(int(number), process, _launcher_grace_s(environment))
     return None
 
 

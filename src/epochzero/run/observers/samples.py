@@ -40,7 +40,7 @@ class SampleWatcher(Watcher):
         self._clock = clock
         self._tree = Tree(pid)
         self._network = _network()
-        self._used = _Used()
+        self._used = _Usage()
         self._last = (clock.now()[1], 0.0)
         return ()
 
@@ -88,7 +88,7 @@ class SampleWatcher(Watcher):
         return self._elsewhere
 
 
-class _Used:
+class _Usage:
     """What a tree has used since it began. A count never falls.
 
     The kernel adds what a process has used to its parent when the parent waits for it; of a process

@@ -19,7 +19,7 @@ _PROGRAM = (
 _PATIENCE_S = 10.0
 
 
-class Guarding:
+class GuardProcess:
     """A running guard and the job behind it.
 
     Attributes:

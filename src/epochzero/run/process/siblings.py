@@ -8,7 +8,7 @@ from pathlib import Path
 from epochzero.errors import InputError
 from epochzero.run.records.identity import rank_of
 from epochzero.run.records.journal import NAME, read_journal
-from epochzero.run.records.model import Ended
+from epochzero.run.records.model import End
 
 _MOST = 64
 """Ranks that are looked at: those of a node have numbers near each other."""
@@ -38,7 +38,7 @@ def _failed(journal: Path) -> bool:
     with suppress(InputError, OSError):
         start = max(0, journal.stat().st_size - _TAIL)
         return any(
-            isinstance(record, Ended) and bool(record.exit_code) and not record.why
+            isinstance(record, End) and bool(record.exit_code) and not record.why
             for _, record in read_journal(journal, start)
         )
     return False

@@ -28,13 +28,13 @@ from epochzero import platform
 from epochzero.errors import InputError
 from epochzero.platform import adopt_orphans
 from epochzero.run.observers.watcher import Clock, EndJob, Watcher, WatcherThread
-from epochzero.run.process.guard_process import Guarding
+from epochzero.run.process.guard_process import GuardProcess
 from epochzero.run.process.siblings import failed_sibling
 from epochzero.run.process.signals import Signals
 from epochzero.run.process.streams import Streams
 from epochzero.run.process.terminal import Keys, Terminal
 from epochzero.run.records.journal import Journal
-from epochzero.run.records.model import Ended, JobEvent, Record, Started
+from epochzero.run.records.model import End, JobEvent, Record, Start
 from epochzero.run.records.output import Logs
 from epochzero.run.scheduler import Allocation, allocation_of
 
@@ -78,14 +78,14 @@ class Options:
 
 
 def run_attempt(
-    started: Started,
+    started: Start,
     folder: Path | None,
     journal: Journal | None,
     *,
     environment: Mapping[str, str],
     options: Options | None = None,
     watchers: Sequence[Watcher] = (),
-) -> Ended:
+) -> End:
     """Runs a job's command in the current folder until its whole process tree has ended.
 
     Must be called from the main thread: it handles signals, and while it runs, processes that lose
@@ -131,7 +131,7 @@ class _Attempt:
     """
 
     def __init__(
-        self, started: Started, folder: Path | None, journal: Journal | None, options: Options
+        self, started: Start, folder: Path | None, journal: Journal | None, options: Options
     ) -> None:
         self.clock = Clock()
         self.started = started
@@ -171,7 +171,7 @@ class _Attempt:
         if self.terminal is not None:
             # Before the job can write: until then the terminal outside would change line ends once more.
             self.terminal.take_keys()
-        self.guarding = Guarding(
+        self.guarding = GuardProcess(
             self.options.command or self.started.command,
             environment,
             streams.job,
@@ -216,7 +216,7 @@ class _Attempt:
             if time.monotonic() > patience and not any(pump.writing for pump in pumps):
                 return
 
-    def end(self) -> Ended:
+    def end(self) -> End:
         """Makes the last records."""
         for watching in self.watching:
             watching.end(_WATCHERS_S)
@@ -235,14 +235,14 @@ class _Attempt:
             why = self.wish.why
             if self.wish.exit_code is not None:
                 code, number = self.wish.exit_code, None
-        ended = Ended(*when, code, number, why, state)
+        ended = End(*when, code, number, why, state)
         self.keep(ended)
         return ended
 
     def keep(self, record: Record) -> None:
         """Writes a record to the journal; from any thread."""
         if self.journal is not None:
-            self.journal.write(record, now=isinstance(record, Ended))
+            self.journal.write(record, now=isinstance(record, End))
 
     def event(self, what: str, text: str, **details: str) -> None:
         """Writes what happened."""

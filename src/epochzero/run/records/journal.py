@@ -20,7 +20,7 @@ from typing import Any
 
 from epochzero.errors import InputError
 from epochzero.redact import redact_command
-from epochzero.run.records.model import Record, Started, record_of, to_dict
+from epochzero.run.records.model import Record, Start, record_of, to_dict
 
 NAME = "journal.jsonl"
 SYNC_S = 1.0
@@ -131,7 +131,7 @@ def read_journal(path: Path, start: int = 0) -> Iterator[tuple[int, Record]]:
 
 
 def _line(record: Record) -> bytes:
-    if isinstance(record, Started):
+    if isinstance(record, Start):
         record = replace(record, command=redact_command(record.command))
     values = to_dict(record)
     try:

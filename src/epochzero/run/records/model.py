@@ -30,21 +30,21 @@ SLOW_RANKS_EVENT = "slow_ranks"
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
-    """An attempt began.
+class Start:
+    """The start of an attempt.
 
     Attributes:
         job: identity of the job, the same for all its attempts and all its nodes.
         attempt: 1 for the first.
-        name: what the user calls it; by default made of the command.
-        command, folder: what runs, and where.
-        host, user, pid: whose process it is, and where.
-        rank: which of a job's supervisors this is, where a launcher starts one a rank or node.
-        world_size: how many ranks the job has in all; None when that is not known.
-        gpus: how many GPUs the job holds in all.
-        launcher: torchrun, slurm, kubernetes, ray, ... or python; empty when not known.
-        scheduler: what the scheduler told in variables, such as its number of the job.
-        target: name of the platform it was meant for; empty for this machine.
+        name: given by the user; by default derived from the command.
+        command, folder: the command and its working directory.
+        host, user, pid: of the process.
+        rank: of this supervisor, if a launcher starts one per rank or node.
+        world_size: number of ranks of the job; None if unknown.
+        gpus: number of GPUs of the job.
+        launcher: torchrun, slurm, kubernetes, ray, ... or python; empty if unknown.
+        scheduler: variables that the scheduler sets, such as its job ID.
+        target: name of the platform that the job is for; empty for this machine.
     """
 
     kind: ClassVar[str] = "started"
@@ -206,16 +206,16 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """An attempt ended.
+class End:
+    """The end of an attempt.
 
     Attributes:
-        exit_code: as a shell has it, 128 + n for signal n.
-        signal: number of the signal that ended it; None when none did.
-        why: who ended it, where that was not the job itself: user, scheduler, stall, another_rank (its
-            launcher, since that one had failed), hang, ...
-        state: what the scheduler says of the allocation's end, such as TIMEOUT; SIGNALED if it sent a
-            warning; empty where it was not asked.
+        exit_code: as in a shell, 128 + n for signal n.
+        signal: number of the signal that killed it; None for none.
+        why: what terminated it, if it did not exit by itself: user, scheduler, stall, another_rank (the
+            launcher, because that rank had failed), hang, ...
+        state: the scheduler's state of the allocation, such as TIMEOUT; SIGNALED if it sent a warning; empty
+            if it was not queried.
     """
 
     kind: ClassVar[str] = "ended"
@@ -228,8 +228,8 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Concluded:
-    """What the tools say of an attempt after its end, each in its documented JSON form, or None."""
+class Conclusion:
+    """The results of the tools for a finished attempt, each in its documented JSON form, or None."""
 
     kind: ClassVar[str] = "concluded"
     time: float
@@ -281,22 +281,13 @@ class Note:
 
 
 Record = (
-    Started
-    | Snapshot
-    | Sample
-    | JobProgress
-    | JobEvent
-    | Output
-    | Ended
-    | Concluded
-    | Decision
-    | Note
+    Start | Snapshot | Sample | JobProgress | JobEvent | Output | End | Conclusion | Decision | Note
 )
 
 _KINDS: dict[str, type[Record]] = {
     cls.kind: cls
     for cls in (
-        Started, Snapshot, Sample, JobProgress, JobEvent, Output, Ended, Concluded, Decision, Note,
+        Start, Snapshot, Sample, JobProgress, JobEvent, Output, End, Conclusion, Decision, Note,
     )
 }  # fmt: skip
 

@@ -65,8 +65,8 @@ def replay(
     Raises:
         InputError: the capture is missing or damaged, or the requested step cannot be replayed.
     """
-    from epochzero.run.replay.playback import Asked, play
+    from epochzero.run.replay.playback import ReplayOptions, play
 
     interpreter = Path(python) if python else None
-    asked = Asked(step, way, inspect, interpreter, write, gpu, seconds, bisect)
+    asked = ReplayOptions(step, way, inspect, interpreter, write, gpu, seconds, bisect)
     return play(Path(job), environment, asked, on_differences)

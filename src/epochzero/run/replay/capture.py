@@ -11,7 +11,7 @@ from pathlib import Path
 
 from epochzero.injected.companions import AT_START, Companion
 from epochzero.redact import redact_command
-from epochzero.run.records.model import Started
+from epochzero.run.records.model import Start
 from epochzero.run.replay.child.files import MANIFEST
 
 CAPTURE_FOLDER = "capture"
@@ -47,7 +47,7 @@ def has_capture(folder: Path) -> bool:
     return (captures / JOB_FILE).is_file() and any(captures.glob(f"*/{MANIFEST}"))
 
 
-def write_job(folder: Path, started: Started, environment: Mapping[str, str]) -> None:
+def write_job(folder: Path, started: Start, environment: Mapping[str, str]) -> None:
     """Add command, directory and environment to the captures of an attempt, if there are any.
 
     Args:

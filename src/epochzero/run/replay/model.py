@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from epochzero.run.replay.walk_result import Walked
+from epochzero.run.replay.walk_result import FailureOrigin
 
 SCHEMA = "epochzero.replay/1"
 
@@ -178,7 +178,7 @@ class ReplayResult:
     first_difference: int | None
     differences: tuple[str, ...]
     table: tuple[Row, ...]
-    walked: Walked | None
+    walked: FailureOrigin | None
     output: str
     seconds: float
 

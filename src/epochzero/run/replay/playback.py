@@ -30,7 +30,7 @@ _CONTAINED = "epochzero.check.dryrun.child.companions"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReplayOptions:
     """How to replay; see `epochzero.replay`."""
 
     step: int | None = None
@@ -44,7 +44,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class Playback:
     """One run of the program.
 
     Attributes:
@@ -61,7 +61,7 @@ class Played:
 def play(
     folder: Path,
     environment: Mapping[str, str],
-    asked: Asked,
+    asked: ReplayOptions,
     on_differences: Callable[[Sequence[str]], object],
 ) -> ReplayResult:
     """See `epochzero.replay`."""
@@ -80,7 +80,7 @@ def play(
     return replayed
 
 
-def _ways(capture: Capture, asked: Asked) -> Iterator[str]:
+def _ways(capture: Capture, asked: ReplayOptions) -> Iterator[str]:
     """Yield the ways to try, in this order.
 
     Raises:
@@ -103,7 +103,9 @@ def _ways(capture: Capture, asked: Asked) -> Iterator[str]:
         yield "start"
 
 
-def run_again(capture: Capture, environment: Mapping[str, str], asked: Asked, way: str) -> Played:
+def run_again(
+    capture: Capture, environment: Mapping[str, str], asked: ReplayOptions, way: str
+) -> Playback:
     """Run the program of a capture once.
 
     Args:
@@ -136,7 +138,7 @@ def run_again(capture: Capture, environment: Mapping[str, str], asked: Asked, wa
         limits=Limits(seconds=seconds, record_bytes=1 << 24),
         spec=b"",
     )
-    return Played(_last_of(ended.records), ended.output, ended.why)
+    return Playback(_last_of(ended.records), ended.output, ended.why)
 
 
 def _run_free(
@@ -144,7 +146,7 @@ def _run_free(
     folder: Path,
     environment: Callable[[int], Mapping[str, str]],
     seconds: float,
-) -> Played:
+) -> Playback:
     """Run the program with all its effects."""
     with tempfile.TemporaryFile() as records, tempfile.TemporaryFile() as output:
         number = records.fileno()
@@ -168,7 +170,7 @@ def _run_free(
         records.seek(0)
         output.seek(0)
         text = output.read().decode("utf-8", "replace")
-        return Played(_last_of(records.read().splitlines()), text, why)
+        return Playback(_last_of(records.read().splitlines()), text, why)
 
 
 def _last_of(records: Sequence[bytes]) -> Mapping[str, Any] | None:
@@ -191,7 +193,7 @@ def _command(capture: Capture, python: Path | None) -> list[str]:
 
 
 def _environment(
-    capture: Capture, environment: Mapping[str, str], asked: Asked, way: str, records: int
+    capture: Capture, environment: Mapping[str, str], asked: ReplayOptions, way: str, records: int
 ) -> dict[str, str]:
     """Return the job's variables; withheld ones get their current values."""
     now = {name: environment[name] for name in capture.withheld if name in environment}
@@ -216,9 +218,9 @@ def _environment(
 
 def _replayed(
     capture: Capture,
-    asked: Asked,
+    asked: ReplayOptions,
     way: str,
-    played: Played,
+    played: Playback,
     known: Sequence[str],
     seconds: float,
 ) -> ReplayResult:

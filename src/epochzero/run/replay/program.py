@@ -21,7 +21,7 @@ import numpy as np
 
 from epochzero.errors import InputError
 from epochzero.run.replay.child.layout import header_of
-from epochzero.run.replay.walk_result import Held, OperatorCall, Walked
+from epochzero.run.replay.walk_result import FailureOrigin, OperatorCall, TensorValues
 
 MOST_INLINE = 256
 """Largest number of elements, of all tensors together, that are written as literals."""
@@ -74,7 +74,7 @@ class Reproducer:
     said: str
 
 
-def write_program(walked: Walked, path: Path, python: Path | None = None) -> Reproducer:
+def write_program(walked: FailureOrigin, path: Path, python: Path | None = None) -> Reproducer:
     """Write a program that reproduces the failure, after running it to confirm that.
 
     Args:
@@ -102,7 +102,9 @@ def write_program(walked: Walked, path: Path, python: Path | None = None) -> Rep
     )
 
 
-def _with_tensors(walked: Walked) -> Iterator[tuple[OperatorCall, Mapping[str, Held]]]:
+def _with_tensors(
+    walked: FailureOrigin,
+) -> Iterator[tuple[OperatorCall, Mapping[str, TensorValues]]]:
     """Yield each call that can be written as a program, with its tensors."""
     for number, call in enumerate(walked.calls):
         held = {
@@ -131,7 +133,7 @@ def _is_safe(call: OperatorCall) -> bool:
 
 
 def _texts(
-    call: OperatorCall, held: Mapping[str, Held], walked: Walked, path: Path
+    call: OperatorCall, held: Mapping[str, TensorValues], walked: FailureOrigin, path: Path
 ) -> Iterator[tuple[str, str]]:
     """Yield candidate programs, the smallest first, each with the form of its tensors."""
     try:
@@ -166,7 +168,7 @@ def _texts(
     )  # fmt: skip
 
 
-def _head(walked: Walked) -> str:
+def _head(walked: FailureOrigin) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in walked.versions.items())
     said = walked.error or f"{walked.culprit.name if walked.culprit else 'an operator'} returns non-finite values"  # fmt: skip
     said = re.sub(r'[^ -~]|["\\]', "'", said)
@@ -211,7 +213,7 @@ def _gradients(given: Any) -> dict[str, str]:
     return {}
 
 
-def _inline(held: Held) -> str:
+def _inline(held: TensorValues) -> str:
     flat = _values(held).reshape(-1)
     # The shortest decimal that is the same value in the tensor's type.
     values = repr([float(str(v)) for v in flat] if flat.dtype.kind == "f" else flat.tolist())
@@ -220,7 +222,7 @@ def _inline(held: Held) -> str:
     return made if len(held.shape) == 1 else f"{made}.reshape({list(held.shape)})"
 
 
-def _made(name: str, held: Held, gradient: str) -> list[str]:
+def _made(name: str, held: TensorValues, gradient: str) -> list[str]:
     """Return lines that create a tensor of the same range with the same share of zeros and non-finite values."""
     values, dtype = _values(held).reshape(-1), f"torch.{_DTYPES[held.dtype]}"
     shape = list(held.shape)
@@ -246,7 +248,7 @@ def _has(values: Any, number: float) -> bool:
     return bool(np.isnan(values).any() if math.isnan(number) else (values == number).any())
 
 
-def _values(held: Held) -> Any:
+def _values(held: TensorValues) -> Any:
     """The elements of a tensor as a NumPy array."""
     if held.dtype == "BF16":
         wide = np.frombuffer(held.data, dtype="<u2").astype(np.uint32) << 16
@@ -255,14 +257,14 @@ def _values(held: Held) -> Any:
     return np.frombuffer(held.data, dtype=word).reshape(held.shape)
 
 
-def _count(held: Held) -> int:
+def _count(held: TensorValues) -> int:
     return math.prod(held.shape)
 
 
 # Running and storing ----------------------------------------------------------------------------------
 
 
-def _tried(text: str, held: Mapping[str, Held], path: Path, python: str) -> Sequence[str]:
+def _tried(text: str, held: Mapping[str, TensorValues], path: Path, python: str) -> Sequence[str]:
     """Run the program in a temporary directory; return its standard error, empty if it does not fail."""
     with tempfile.TemporaryDirectory(prefix="epochzero-program-") as folder:
         program = Path(folder, path.name)
@@ -284,7 +286,7 @@ def _plain(said: str) -> str:
     return f"{kind.rpartition('.')[2]}{colon}{message}"
 
 
-def _kept(program: Reproducer, text: str, held: Mapping[str, Held]) -> Reproducer:
+def _kept(program: Reproducer, text: str, held: Mapping[str, TensorValues]) -> Reproducer:
     try:
         program.path.write_text(text, encoding="utf-8")
         if program.file is not None:
@@ -294,7 +296,7 @@ def _kept(program: Reproducer, text: str, held: Mapping[str, Held]) -> Reproduce
     return program
 
 
-def _write_tensors(path: Path, held: Mapping[str, Held]) -> None:
+def _write_tensors(path: Path, held: Mapping[str, TensorValues]) -> None:
     head = header_of({name: (h.dtype, h.shape) for name, h in held.items()})
     path.write_bytes(head + b"".join(held_value.data for held_value in held.values()))
 

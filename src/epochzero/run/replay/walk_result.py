@@ -67,7 +67,7 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class TensorValues:
     """The values of a tensor.
 
     Attributes:
@@ -97,7 +97,7 @@ class OperatorCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class FailureOrigin:
     """The origin of a failure.
 
     Attributes:
@@ -123,7 +123,7 @@ class Walked:
     chain: tuple[Operator, ...]
     sources: tuple[Operator, ...]
     calls: tuple[OperatorCall, ...]
-    held: Mapping[str, Held]
+    held: Mapping[str, TensorValues]
     versions: Mapping[str, str]
     python: str
 
@@ -134,12 +134,12 @@ class Walked:
         return record
 
 
-def walked_of(record: Any) -> Walked | None:
+def walked_of(record: Any) -> FailureOrigin | None:
     """Parse the record of the replayed process; None if it is missing or invalid."""
     try:
         if record["why"] not in WHYS:
             return None
-        return Walked(
+        return FailureOrigin(
             operators=int(record["operators"]),
             why=record["why"],
             error=str(record["error"]),
@@ -173,8 +173,10 @@ def _range(record: Mapping[str, Any]) -> Range:
     return Range(**{**record, "shape": tuple(map(int, record["shape"]))})
 
 
-def _held(record: Mapping[str, Any]) -> Held:
-    held = Held(record["dtype"], tuple(map(int, record["shape"])), base64.b64decode(record["data"]))
+def _held(record: Mapping[str, Any]) -> TensorValues:
+    held = TensorValues(
+        record["dtype"], tuple(map(int, record["shape"])), base64.b64decode(record["data"])
+    )
     if len(held.data) != SIZES[held.dtype] * prod(held.shape):
         raise ValueError("a tensor of another size")
     return held

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from epochzero.diagnose.facts import signal_name
 from epochzero.redact import redact
-from epochzero.run.records.model import Decision, Ended, Started
+from epochzero.run.records.model import Decision, End, Start
 
 if TYPE_CHECKING:
     from epochzero.run.watch.model import TrainingFinding
@@ -91,8 +91,8 @@ class Notice:
 
 
 def notice_of(
-    started: Started,
-    ended: Ended,
+    started: Start,
+    ended: End,
     diagnosis: Mapping[str, Any] | None = None,
     decision: Decision | None = None,
     fault: TrainingFinding | None = None,

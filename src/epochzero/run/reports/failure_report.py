@@ -19,15 +19,7 @@ from epochzero.run.observers.hangs import HANG_FILE, HUNG
 from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.records.journal import Journal, read_journal
 from epochzero.run.records.launch import ELASTIC_FOLDER
-from epochzero.run.records.model import (
-    Ended,
-    JobEvent,
-    JobProgress,
-    Output,
-    Record,
-    Sample,
-    Started,
-)
+from epochzero.run.records.model import End, JobEvent, JobProgress, Output, Record, Sample, Start
 from epochzero.run.records.output import logs_in
 
 if TYPE_CHECKING:
@@ -50,7 +42,7 @@ _Answer = TypeVar("_Answer")
 
 
 @dataclass(slots=True)
-class Left:
+class AttemptFiles:
     """What an attempt has left: its logs, how far it came, and what it used."""
 
     outputs: list[Output] = field(default_factory=list)
@@ -67,9 +59,9 @@ class Left:
         return 0.0 if last is None or self.first_epoch is None else last - self.first_epoch
 
 
-def left_by(journal: Journal) -> Left:
+def left_by(journal: Journal) -> AttemptFiles:
     """What the journal holds of an attempt; nothing if the job has deleted it."""
-    left = Left()
+    left = AttemptFiles()
     with suppress(InputError):
         for _, record in read_journal(journal.path):
             match record:
@@ -105,8 +97,8 @@ class After:
         events: what was found, and which tools failed.
     """
 
-    started: Started
-    ended: Ended
+    started: Start
+    ended: End
     folder: Path
     clock: Clock
     environment: Mapping[str, str]
@@ -119,7 +111,7 @@ class After:
         """The first cause, from what the attempt wrote."""
         return self._answer("diagnose", lambda: self._diagnosed(outputs))
 
-    def evidence(self, diagnosis: Diagnosis, left: Left) -> Mapping[str, str]:
+    def evidence(self, diagnosis: Diagnosis, left: AttemptFiles) -> Mapping[str, str]:
         """What else is known of the failure: facts of `epochzero.run.retry.policy.EVIDENCE`, each with a text."""
         from epochzero.run.retry import local_files, shared_storage, subject, there_now, unseeded
 

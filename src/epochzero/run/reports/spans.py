@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
-from epochzero.run.records.model import Decision, Ended, Started
+from epochzero.run.records.model import Decision, End, Start
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
@@ -40,7 +40,7 @@ class JobSpans:
         InputError: the extra ``opentelemetry`` is not installed.
     """
 
-    def __init__(self, started: Started, environment: Mapping[str, str]) -> None:
+    def __init__(self, started: Start, environment: Mapping[str, str]) -> None:
         try:
             from opentelemetry.trace.propagation import tracecontext
 
@@ -58,7 +58,7 @@ class JobSpans:
         )
         self._attempt: Span = self._job
 
-    def start(self, started: Started) -> Mapping[str, str]:
+    def start(self, started: Start) -> Mapping[str, str]:
         """Start the span of an attempt; returns the variables with its context."""
         from opentelemetry.trace import set_span_in_context
 
@@ -72,11 +72,11 @@ class JobSpans:
         self._propagator.inject(context, set_span_in_context(self._attempt))
         return {name.upper(): text for name, text in context.items()}
 
-    def end(self, ended: Ended, diagnosis: Diagnosis | None, decision: Decision | None) -> None:
+    def end(self, ended: End, diagnosis: Diagnosis | None, decision: Decision | None) -> None:
         """End the span of an attempt with its diagnosis and the decision about a retry."""
         _end(self._attempt, ended, diagnosis, decision)
 
-    def close(self, ended: Ended, diagnosis: Diagnosis | None, decision: Decision | None) -> None:
+    def close(self, ended: End, diagnosis: Diagnosis | None, decision: Decision | None) -> None:
         """End the span of the job, which failed if its last attempt did."""
         _end(self._job, ended, diagnosis, decision)
 
@@ -119,7 +119,7 @@ def _is_context(name: str) -> bool:
     return name in ("TRACEPARENT", "TRACESTATE")
 
 
-def _attributes(started: Started) -> dict[str, str | int]:
+def _attributes(started: Start) -> dict[str, str | int]:
     attributes: dict[str, str | int] = {
         "epochzero.job": started.job,
         "process.command": started.command[0] if started.command else "",
@@ -132,7 +132,7 @@ def _attributes(started: Started) -> dict[str, str | int]:
     return attributes
 
 
-def _end(span: Span, ended: Ended, diagnosis: Diagnosis | None, decision: Decision | None) -> None:
+def _end(span: Span, ended: End, diagnosis: Diagnosis | None, decision: Decision | None) -> None:
     from opentelemetry.trace import Status, StatusCode
 
     span.set_attribute("process.exit.code", ended.exit_code)

@@ -19,7 +19,7 @@ from epochzero.http_client import NoResponseError, Response, request
 from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.records.identity import rank_of
 from epochzero.run.records.journal import NAME, read_journal
-from epochzero.run.records.model import Record, Started
+from epochzero.run.records.model import Record, Start
 from epochzero.run.records.output import logs_in
 
 _PIECE = 4 << 20
@@ -111,7 +111,7 @@ def send_attempt(to: Destination, folder: Path) -> bool:
     journal = folder / NAME
     size = journal.stat().st_size if journal.is_file() else 0
     records = (record for _, record in read_journal(journal))
-    started = next((record for record in records if isinstance(record, Started)), None)
+    started = next((record for record in records if isinstance(record, Start)), None)
     if started is None:
         raise InputError(f"{folder}: contains no attempt of a job")
     rank = rank_of(folder)
@@ -163,7 +163,7 @@ def unsent(runs: Path, to: Destination) -> Iterator[Path]:
     yield from (folder for _, folder in sorted(found))
 
 
-class Sending(Watcher):
+class UploadWatcher(Watcher):
     """A watcher that adds no records: it sends the attempt, in a thread of its own.
 
     What the service does not take now stays in the folder for ``epochzero send``.

@@ -130,7 +130,7 @@ def _connection(
     raise trouble or OSError("its host name cannot be resolved")
 
 
-class _Connecting:
+class _AllowedConnections:
     """Opens connections to addresses that are allowed only."""
 
     def __init__(self, private: bool) -> None:
@@ -148,13 +148,13 @@ class _Connecting:
         return made
 
 
-class _HTTPHandler(_Connecting, urllib.request.HTTPHandler):
+class _HTTPHandler(_AllowedConnections, urllib.request.HTTPHandler):
     def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
         """See `urllib.request.HTTPHandler`."""
         return self.do_open(self._opened(http.client.HTTPConnection), request)
 
 
-class _HTTPSHandler(_Connecting, urllib.request.HTTPSHandler):
+class _HTTPSHandler(_AllowedConnections, urllib.request.HTTPSHandler):
     def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
         """See `urllib.request.HTTPSHandler`."""
         return self.do_open(self._opened(http.client.HTTPSConnection), request)

@@ -12,7 +12,7 @@ from epochzero.diagnose import Diagnosis
 from epochzero.diagnose.fingerprint import is_weak
 from epochzero.run.records.model import Action, Decision
 from epochzero.run.retry.history import NO_PRECEDENTS, Precedents
-from epochzero.run.retry.policy import EVIDENCE, Policy, RetryRule, When
+from epochzero.run.retry.policy import EVIDENCE, FailureCondition, Policy, RetryRule
 
 BLIND_RETRIES = 3
 """What a platform does that does not look: the baseline for what a decision saves."""
@@ -202,7 +202,7 @@ def _times(count: int) -> str:
     return "One retry" if count == 1 else f"{count} retries"
 
 
-def _fits(when: When, attempts: Sequence[PastAttempt]) -> bool:
+def _fits(when: FailureCondition, attempts: Sequence[PastAttempt]) -> bool:
     last = attempts[-1]
     if last.confidence < when.confidence_at_least:
         return False

@@ -34,7 +34,7 @@ EVIDENCE = {
 
 
 @dataclass(frozen=True, slots=True)
-class When:
+class FailureCondition:
     """Which failures a rule is for: all that is given must hold; nothing given, all failures.
 
     Attributes:
@@ -83,7 +83,7 @@ class RetryRule:
     """
 
     title: str
-    when: When
+    when: FailureCondition
     retries: int
     reason: str
     chance: float | None = None
@@ -181,7 +181,7 @@ def _policy(name: str, where: str, text: str) -> Policy:
             f"{where}: passes must be between 0 and 1, worth_hours and start_hours at least 0"
         )
     _check_evidence(where, policy.evidence)
-    if policy.rules[-1].when != When():
+    if policy.rules[-1].when != FailureCondition():
         raise CatalogError(f"{where}: the last rule has a `when`, but must match all failures")
     return policy
 
@@ -195,7 +195,7 @@ def _rule(where: str, number: int, values: Any) -> RetryRule:
         raise CatalogError(f"{where}: when is not a table")
     lists = {key: tuple(v) if isinstance(v, list) else v for key, v in when.items()}
     rule: RetryRule = _made(
-        RetryRule, where, dict(values) | {"when": _made(When, f"{where}: when", lists)}
+        RetryRule, where, dict(values) | {"when": _made(FailureCondition, f"{where}: when", lists)}
     )
     _check_words(where, rule.when)
     if rule.chance is not None and not 0 < rule.chance < 1:
@@ -243,7 +243,7 @@ def _check_evidence(where: str, evidence: Mapping[str, Any]) -> None:
             raise CatalogError(f"{where}: evidence {fact} = {factor!r} is not a number above 0")
 
 
-def _check_words(where: str, when: When) -> None:
+def _check_words(where: str, when: FailureCondition) -> None:
     for field_name, known in (
         ("evidence", EVIDENCE),
         ("retry", taxonomy.retries()),

@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 
 from epochzero.diagnose import Diagnosis
 from epochzero.diagnose.fingerprint import is_weak
-from epochzero.run.records.model import Started
+from epochzero.run.records.model import Start
 from epochzero.run.retry.there_now import is_here
 
 _NETWORK = frozenset(
@@ -37,7 +37,7 @@ _PATH = re.compile(r"(?<![\w./:])/(?:[\w.@+=%~-]+/)+[\w.@+=%~-]+")
 _MOUNTS = Path("/proc/self/mountinfo")
 
 
-def shared_storage(diagnosis: Diagnosis, started: Started, mounts: Path = _MOUNTS) -> str:
+def shared_storage(diagnosis: Diagnosis, started: Start, mounts: Path = _MOUNTS) -> str:
     """The source of the network file system with the failure's files, such as ``server:/export``.
 
     Empty if they are on none, or if it is unknown.
@@ -55,7 +55,7 @@ def shared_storage(diagnosis: Diagnosis, started: Started, mounts: Path = _MOUNT
     return ""
 
 
-def local_files(diagnosis: Diagnosis, started: Started, mounts: Path = _MOUNTS) -> str:
+def local_files(diagnosis: Diagnosis, started: Start, mounts: Path = _MOUNTS) -> str:
     """The path that a failure is about if it is on a file system of this node; empty if it is not, or unknown.
 
     Args:
@@ -74,7 +74,7 @@ def local_files(diagnosis: Diagnosis, started: Started, mounts: Path = _MOUNTS) 
     return str(found[0]) if kinds and all(kinds) and not any(map(_is_network, kinds)) else ""
 
 
-def shared_resource(diagnosis: Diagnosis, started: Started, subject: str = "") -> str:
+def shared_resource(diagnosis: Diagnosis, started: Start, subject: str = "") -> str:
     """What a failure is about that other jobs may use as well: equal in all jobs that fail because of it.
 
     It is the subject of the message; a device of the node; an absolute path outside the job's directory, by its first part
@@ -97,7 +97,7 @@ def shared_resource(diagnosis: Diagnosis, started: Started, subject: str = "") -
     return "" if is_weak(diagnosis.fingerprint) else diagnosis.fingerprint
 
 
-def _quoted(diagnosis: Diagnosis, started: Started) -> Iterator[Path]:
+def _quoted(diagnosis: Diagnosis, started: Start) -> Iterator[Path]:
     """The paths that the system refused, as its message names them."""
     for text in _texts(diagnosis):
         for match in _QUOTED.finditer(text):
@@ -112,7 +112,7 @@ def _first_missing(path: Path) -> Path:
     return path
 
 
-def _mounts_seen_by(diagnosis: Diagnosis, started: Started, mounts: Path) -> str:
+def _mounts_seen_by(diagnosis: Diagnosis, started: Start, mounts: Path) -> str:
     """The list of mounts; empty if the failure was on another machine or in a container."""
     if diagnosis.root is not None and not is_here(diagnosis.root.host, started):
         return ""
@@ -121,7 +121,7 @@ def _mounts_seen_by(diagnosis: Diagnosis, started: Started, mounts: Path) -> str
     return ""
 
 
-def _named(diagnosis: Diagnosis, started: Started) -> Iterator[PurePath]:
+def _named(diagnosis: Diagnosis, started: Start) -> Iterator[PurePath]:
     """The files that the failure is about: those it names, the module that raised it; else those of
     the job's directory.
     """

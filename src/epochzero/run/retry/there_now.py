@@ -23,7 +23,7 @@ from pathlib import Path, PurePath
 
 from epochzero.diagnose import Diagnosis
 from epochzero.launchers import names_where
-from epochzero.run.records.model import Sample, Started
+from epochzero.run.records.model import Sample, Start
 
 _LOOK_UP_S = 2.0
 _MUCH_ROOM = 1 << 30
@@ -46,12 +46,12 @@ class _Miss:
 class _Attempt:
     """What a look needs to know of the attempt."""
 
-    started: Started
+    started: Start
     samples: Sequence[Sample]
     diagnosis: Diagnosis
 
 
-def there_now(diagnosis: Diagnosis, started: Started, samples: Sequence[Sample] = ()) -> str:
+def there_now(diagnosis: Diagnosis, started: Start, samples: Sequence[Sample] = ()) -> str:
     """What the attempt missed and is there now, in a sentence; empty where nothing is known of it.
 
     Args:
@@ -83,7 +83,7 @@ def _misses() -> tuple[_Miss, ...]:
     )
 
 
-def is_here(host: str | None, started: Started) -> bool:
+def is_here(host: str | None, started: Start) -> bool:
     """Whether the job saw the files and the network that are seen here."""
     elsewhere = names_where("files") | {"ssh"}
     if any(PurePath(word).name in elsewhere for word in started.command):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochzero.diagnose import Diagnosis
-from epochzero.run.records.model import Started
+from epochzero.run.records.model import Start
 
 if TYPE_CHECKING:
     from epochzero.check.program.events import Called
@@ -45,7 +45,7 @@ class _Catalogue:
     generators: tuple[_Generator, ...]
 
 
-def unseeded(diagnosis: Diagnosis, started: Started) -> str:
+def unseeded(diagnosis: Diagnosis, started: Start) -> str:
     """The unseeded draw where the job failed, in a sentence; empty if there is none or it is unknown.
 
     Args:

@@ -40,7 +40,7 @@ def allocation_of(variables: Mapping[str, str]) -> Allocation | None:
     """The allocation that a job's variables name; None if its scheduler has no module or does not answer.
 
     Args:
-        variables: of the job (`epochzero.run.records.model.Started.scheduler`).
+        variables: of the job (`epochzero.run.records.model.Start.scheduler`).
     """
     module = next((name for known, name in _SCHEDULERS.items() if variables.get(known)), None)
     if module is None:

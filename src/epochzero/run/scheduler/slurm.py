@@ -43,7 +43,7 @@ def memory_of_tasks(variables: Mapping[str, str]) -> int:
     Other schedulers start no tasks elsewhere, and count them with the process that runs here.
 
     Args:
-        variables: of the job (`epochzero.run.records.model.Started.scheduler`).
+        variables: of the job (`epochzero.run.records.model.Start.scheduler`).
     """
     number = variables.get("SLURM_JOB_ID")
     if not number:

@@ -28,7 +28,7 @@ from epochzero.logs.source import find_logs
 from epochzero.run.observers.watcher import Clock
 from epochzero.run.records.identity import attempt_folder, derived_job
 from epochzero.run.records.journal import NAME, Journal, read_journal
-from epochzero.run.records.model import Concluded, Ended, JobEvent, Started
+from epochzero.run.records.model import Conclusion, End, JobEvent, Start
 from epochzero.run.records.output import Logs
 from epochzero.run.scheduler.slurm import end_of_job
 
@@ -246,7 +246,7 @@ def _was_run(job: SlurmJob, home: Path) -> bool:
             if journal.stat().st_mtime < (job.facts.start or 0.0):
                 continue
             _, first = next(read_journal(journal), (0, None))
-            if not isinstance(first, Started) or first.job == job.identity:
+            if not isinstance(first, Start) or first.job == job.identity:
                 continue
             if numbers.items() <= first.scheduler.items():
                 return True
@@ -266,7 +266,7 @@ def _write(job: SlurmJob, folder: Path, logs: Sequence[Path]) -> None:
     ]
     journal = Journal(folder)
     journal.write(
-        Started(
+        Start(
             job=job.identity,
             attempt=job.attempt,
             name=job.name,
@@ -292,7 +292,7 @@ def _write(job: SlurmJob, folder: Path, logs: Sequence[Path]) -> None:
         diagnosis = _diagnosis([folder / path for path in outputs[0].paths], facts)
         hours = (facts.gpus or 0) * elapsed / 3600
         journal.write(
-            Concluded(now, elapsed, diagnosis.to_dict() if diagnosis else None, gpu_hours=hours)
+            Conclusion(now, elapsed, diagnosis.to_dict() if diagnosis else None, gpu_hours=hours)
         )
     journal.close()
 
@@ -333,13 +333,13 @@ def _is_log_of(user: str, status: os.stat_result) -> bool:
     return False
 
 
-def _ended(facts: Facts, end: float, elapsed: float) -> Ended:
+def _ended(facts: Facts, end: float, elapsed: float) -> End:
     """Slurm ends some jobs whose exit code is 0 all the same, as at their time limit."""
     code = facts.exit_status or (0 if facts.ended_well else 1)
     by_user = facts.state == "CANCELLED"
     by_slurm = facts.state in ("TIMEOUT", "PREEMPTED", "REQUEUED", "DEADLINE", "NODE_FAIL")
     why = "user" if by_user else "scheduler" if by_slurm else ""
-    return Ended(end, elapsed, code, facts.signal, why)
+    return End(end, elapsed, code, facts.signal, why)
 
 
 def _diagnosis(logs: Sequence[Path], facts: Facts) -> Diagnosis | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from epochzero.check.paths.platform import beneath
 from epochzero.check.target.model import Target
 from epochzero.run.simulate.model import Aspect, How, Request
-from epochzero.run.simulate.packages import Compared
+from epochzero.run.simulate.packages import PackageDifferences
 from epochzero.run.simulate.places import Places
 
 _MOST_NAMES = 3
@@ -19,7 +19,7 @@ def aspects_of(
     target: Target,
     request: Request,
     places: Places,
-    compared: Compared | None,
+    compared: PackageDifferences | None,
     here: Mapping[str, str],
     variables: Mapping[str, str],
     refused: str,
@@ -122,7 +122,7 @@ def _user(target: Target, request: Request) -> Iterator[Aspect]:
         )
 
 
-def _packages(target: Target, compared: Compared | None) -> Iterator[Aspect]:
+def _packages(target: Target, compared: PackageDifferences | None) -> Iterator[Aspect]:
     if compared is None:
         if target.distributions is not None:
             yield Aspect("packages", "impossible", "no Python on the job's PATH")

@@ -49,7 +49,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Mounted:
+class MountedPath:
     """A place that the platform mounts.
 
     Attributes:
@@ -95,8 +95,8 @@ class Request:
     scratch: str
     hidden: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
-    mounts: tuple[Mounted, ...] = ()
-    metered: tuple[Mounted, ...] = ()
+    mounts: tuple[MountedPath, ...] = ()
+    metered: tuple[MountedPath, ...] = ()
     ledger: str = ""
     unseen: tuple[str, ...] = ()
     shared_memory: int | None = None

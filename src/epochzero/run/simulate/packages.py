@@ -27,7 +27,7 @@ _SINCE = {"graphlib": (3, 9), "tomllib": (3, 11), "zoneinfo": (3, 9)}
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class PackageDifferences:
     """How this machine's packages differ from the platform's.
 
     Attributes:
@@ -49,7 +49,7 @@ class Compared:
 
 def compare(
     target: Target, command: Sequence[str], environment: Mapping[str, str]
-) -> Compared | None:
+) -> PackageDifferences | None:
     """What differs; None where the job's Python or the platform's packages are not known."""
     python = job_python(command, environment)
     if python is None:
@@ -62,7 +62,7 @@ def compare(
         sorted(name for name, since in _SINCE.items() if target.python and target.python < since)
     )
     if target.distributions is None:
-        return Compared(own_modules=newer, python=other) if other else None
+        return PackageDifferences(own_modules=newer, python=other) if other else None
     here = installed(interpreter.folders)
     listed = target.distributions
     there = _with_requirements(listed, here)
@@ -75,7 +75,7 @@ def compare(
         for name, distribution in sorted(there.items())
         if name in here and distribution.version and distribution.version != here[name].version
     )
-    return Compared(
+    return PackageDifferences(
         tuple(sorted(extra)),
         tuple(sorted(modules)),
         (*sorted(_modules(needed, here) - _modules(listed, here)), *newer),

@@ -15,7 +15,7 @@ from epochzero.check.paths.platform import beneath
 from epochzero.check.target import read_interpreter
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
-from epochzero.run.simulate.model import Mounted
+from epochzero.run.simulate.model import MountedPath
 
 _ASKED_S = 10.0
 
@@ -63,11 +63,11 @@ class Places:
 
     hidden: tuple[str, ...]
     shown: tuple[str, ...]
-    mounts: tuple[Mounted, ...]
+    mounts: tuple[MountedPath, ...]
     unseen: tuple[str, ...]
     only_there: tuple[str, ...]
     unlimited: tuple[str, ...]
-    metered: tuple[Mounted, ...]
+    metered: tuple[MountedPath, ...]
 
 
 def places_of(
@@ -209,9 +209,9 @@ def _apart(one: str, other: str) -> bool:
     return not beneath(one, other) and not beneath(other, one)
 
 
-def _mounts(target: Target, folder: str, brought: str, attempt: str) -> list[Mounted]:
+def _mounts(target: Target, folder: str, brought: str, attempt: str) -> list[MountedPath]:
     """What is mounted."""
-    found: list[Mounted] = []
+    found: list[MountedPath] = []
     for mount in target.mounts or ():
         path = os.path.normpath(mount.path)
         limit = _limit(mount.path, mount.quota_bytes, mount.free_bytes)
@@ -220,7 +220,7 @@ def _mounts(target: Target, folder: str, brought: str, attempt: str) -> list[Mou
             # Files written next to the job's program must remain.
             limit = None
         if here or (path != "/" and not beneath(path, brought)):
-            found.append(Mounted(path, mount.writable, limit if mount.writable else None))
+            found.append(MountedPath(path, mount.writable, limit if mount.writable else None))
     home = target.user.home if target.user is not None else ""
     found += _of_root(target, {each_mount.path for each_mount in found})
     made = {each_mount.path for each_mount in found}
@@ -230,23 +230,23 @@ def _mounts(target: Target, folder: str, brought: str, attempt: str) -> list[Mou
         and not os.path.lexists(home)
         and target.files.get(home, home not in made)
     ):
-        found.append(Mounted(home))
+        found.append(MountedPath(home))
     if found:
         again = [attempt]
         if _is_writable(target, folder):
             again.append(brought)
-        found += [Mounted(path, again=True) for path in again]
+        found += [MountedPath(path, again=True) for path in again]
     return found
 
 
-def _of_root(target: Target, known: set[str]) -> Iterator[Mounted]:
+def _of_root(target: Target, known: set[str]) -> Iterator[MountedPath]:
     """Root's folders cannot be written by a simulated user who is root here."""
     is_root = os.geteuid() == 0 and target.user is not None and target.user.uid
     for path in _ROOTS if is_root else ():
         if path not in known and os.path.isdir(path) and not os.path.islink(path):
-            yield Mounted(path, writable=False)
+            yield MountedPath(path, writable=False)
     if is_root and "/var/tmp" not in known and os.path.isdir("/var/tmp"):
-        yield Mounted("/var/tmp", again=True)
+        yield MountedPath("/var/tmp", again=True)
 
 
 def _limit(path: str, *amounts: int | None) -> int | None:
@@ -260,12 +260,12 @@ def _limit(path: str, *amounts: int | None) -> int | None:
     return min(known) if min(known) < state.f_bavail * state.f_frsize else None
 
 
-def _limited(target: Target) -> Iterator[Mounted]:
+def _limited(target: Target) -> Iterator[MountedPath]:
     """Mounts of which less may be written than here."""
     for mount in target.mounts or ():
         limit = _limit(mount.path, mount.quota_bytes, mount.free_bytes)
         if limit is not None and mount.writable:
-            yield Mounted(os.path.normpath(mount.path), bytes=limit)
+            yield MountedPath(os.path.normpath(mount.path), bytes=limit)
 
 
 def _is_writable(target: Target, folder: str) -> bool:

@@ -20,7 +20,7 @@ from epochzero.run.simulate.aspects import aspects_of
 from epochzero.run.simulate.companions import REQUEST_VARIABLE
 from epochzero.run.simulate.contradictions import refuse_contradictions
 from epochzero.run.simulate.model import Options, Request, SimulationPlan
-from epochzero.run.simulate.packages import Compared, build_environment, compare
+from epochzero.run.simulate.packages import PackageDifferences, build_environment, compare
 from epochzero.run.simulate.places import Places, places_of
 from epochzero.run.simulate.ranks import in_ranks
 
@@ -151,7 +151,7 @@ def _request(
     places: Places,
     folder: str,
     attempt: Path,
-    compared: Compared | None,
+    compared: PackageDifferences | None,
     ranks: tuple[Mapping[str, str], ...],
 ) -> Request:
     scratch = attempt / "simulated"

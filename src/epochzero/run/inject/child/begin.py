@@ -7,10 +7,10 @@ from types import ModuleType
 
 from epochzero.run.inject.child.files import replace_files, replace_saving
 from epochzero.run.inject.child.network import replace_connections
-from epochzero.run.inject.child.planned import Planned, planned
+from epochzero.run.inject.child.planned import PlannedFault, planned
 from epochzero.run.inject.child.steps import Steps
 
-_faults: list[Planned] = []
+_faults: list[PlannedFault] = []
 
 
 def begin_python(_: ModuleType, environment: Mapping[str, str]) -> None:
@@ -27,5 +27,5 @@ def begin_torch(torch: ModuleType, environment: Mapping[str, str]) -> None:
         Steps(torch, _faults).count()
 
 
-def _named(name: str) -> list[Planned]:
+def _named(name: str) -> list[PlannedFault]:
     return [fault for fault in _faults if fault.name == name]

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from epochzero.run.inject.child.planned import Planned, as_of_python
+from epochzero.run.inject.child.planned import PlannedFault, as_of_python
 
 _ELSEWHERE = ("/dev/", "/proc/", "/sys/", "memfd:", "/memfd:")
 _WRITERS = ("write", "pwrite", "writev", "pwritev", "sendfile", "copy_file_range")
@@ -24,11 +24,11 @@ _READERS = ("read", "pread", "readv", "preadv")
 _MODES = frozenset("rwxabt+")
 
 
-_full: list[Refusing] = []
-_slow: list[Planned] = []
+_full: list[WriteRefusal] = []
+_slow: list[PlannedFault] = []
 
 
-class Refusing(Protocol):
+class WriteRefusal(Protocol):
     """A fault that can refuse writes."""
 
     def holds(self) -> bool:
@@ -40,7 +40,7 @@ class Refusing(Protocol):
         ...
 
 
-def replace_files(full: Sequence[Refusing], slow: Sequence[Planned]) -> None:
+def replace_files(full: Sequence[WriteRefusal], slow: Sequence[PlannedFault]) -> None:
     """Route the job's file access through this module; change nothing if no fault is planned."""
     if not full and not slow:
         return
@@ -57,7 +57,7 @@ def replace_files(full: Sequence[Refusing], slow: Sequence[Planned]) -> None:
         setattr(os, name, _before(getattr(os, name), 0, _delay))
 
 
-def replace_saving(torch: Any, full: Sequence[Refusing]) -> None:
+def replace_saving(torch: Any, full: Sequence[WriteRefusal]) -> None:
     """Route torch.save to a full disk through Python's files; torch would write by itself."""
     if not full:
         return

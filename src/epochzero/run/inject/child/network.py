@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from epochzero.run.inject.child.planned import Planned, as_of_python
+from epochzero.run.inject.child.planned import PlannedFault, as_of_python
 
 _PAUSE_S = 0.05
 _OUT = ("connect", "sendto")
@@ -21,7 +21,7 @@ _ON = ("send", "sendall", "sendmsg", "recv", "recv_into", "recvfrom")
 _LOCAL = ("localhost", "127.", "::1", "0.0.0.0")
 
 
-def replace_connections(faults: Sequence[Planned]) -> None:
+def replace_connections(faults: Sequence[PlannedFault]) -> None:
     """Route the job's connections through this module; change nothing if no fault is planned."""
     if not faults:
         return
@@ -34,7 +34,7 @@ def replace_connections(faults: Sequence[Planned]) -> None:
     socket.getaddrinfo = _looking_up(socket.getaddrinfo, faults)
 
 
-def _connecting(call: Callable[..., Any], faults: Sequence[Planned]) -> Callable[..., Any]:
+def _connecting(call: Callable[..., Any], faults: Sequence[PlannedFault]) -> Callable[..., Any]:
     def connect(self: socket.socket, *values: Any) -> Any:
         _unreachable(self, values[-1], faults)
         return call(self, *values)
@@ -42,7 +42,7 @@ def _connecting(call: Callable[..., Any], faults: Sequence[Planned]) -> Callable
     return as_of_python(connect)
 
 
-def _answering(call: Callable[..., Any], faults: Sequence[Planned]) -> Callable[..., Any]:
+def _answering(call: Callable[..., Any], faults: Sequence[PlannedFault]) -> Callable[..., Any]:
     def connect_ex(self: socket.socket, address: Any) -> Any:
         try:
             _unreachable(self, address, faults)
@@ -53,7 +53,7 @@ def _answering(call: Callable[..., Any], faults: Sequence[Planned]) -> Callable[
     return as_of_python(connect_ex)
 
 
-def _looking_up(call: Callable[..., Any], faults: Sequence[Planned]) -> Callable[..., Any]:
+def _looking_up(call: Callable[..., Any], faults: Sequence[PlannedFault]) -> Callable[..., Any]:
     def getaddrinfo(host: Any, *values: Any, **named: Any) -> Any:
         name = host.decode("ascii", "replace") if isinstance(host, bytes) else host
         if name and not _is_local(name) and not _is_number(name):
@@ -68,7 +68,7 @@ def _looking_up(call: Callable[..., Any], faults: Sequence[Planned]) -> Callable
     return as_of_python(getaddrinfo)
 
 
-def _talking(call: Callable[..., Any], faults: Sequence[Planned]) -> Callable[..., Any]:
+def _talking(call: Callable[..., Any], faults: Sequence[PlannedFault]) -> Callable[..., Any]:
     def talk(self: socket.socket, *values: Any, **named: Any) -> Any:
         fault = _holding(faults)
         if fault is not None and self.family in _FAMILIES:
@@ -90,7 +90,7 @@ _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 
 @as_of_python
-def _unreachable(connection: socket.socket, address: Any, faults: Sequence[Planned]) -> None:
+def _unreachable(connection: socket.socket, address: Any, faults: Sequence[PlannedFault]) -> None:
     """Raise the kernel's error for an unreachable address."""
     if connection.family not in _FAMILIES or not isinstance(address, tuple):
         return
@@ -105,7 +105,7 @@ def _unreachable(connection: socket.socket, address: Any, faults: Sequence[Plann
 
 
 @as_of_python
-def _hang(fault: Planned, timeout: float | None) -> None:
+def _hang(fault: PlannedFault, timeout: float | None) -> None:
     """Wait as on a network that loses all packets: until the fault ends, or until the socket's timeout."""
     if fault.word != "hang":
         return
@@ -116,7 +116,7 @@ def _hang(fault: Planned, timeout: float | None) -> None:
         time.sleep(_PAUSE_S)
 
 
-def _holding(faults: Sequence[Planned]) -> Planned | None:
+def _holding(faults: Sequence[PlannedFault]) -> PlannedFault | None:
     return next((fault for fault in faults if fault.holds()), None)
 
 

@@ -21,7 +21,7 @@ _open, _write, _close, _stat, _read = os.open, os.write, os.close, os.stat, os.r
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-class Planned:
+class PlannedFault:
     """One fault, as written by `epochzero.run.inject.plan`."""
 
     def __init__(self, path: str, fields: Mapping[str, Any], rank: int) -> None:
@@ -99,7 +99,7 @@ class Planned:
         return True
 
 
-def planned(environment: Mapping[str, str]) -> list[Planned]:
+def planned(environment: Mapping[str, str]) -> list[PlannedFault]:
     """Return the faults in the environment of a job."""
     folder = environment["EPOCHZERO_INJECT"]
     file = _open(f"{folder}/faults.json", os.O_RDONLY)
@@ -108,7 +108,7 @@ def planned(environment: Mapping[str, str]) -> list[Planned]:
     finally:
         _close(file)
     rank = own_rank(environment)
-    return [Planned(f"{folder}/{place}", field, rank) for place, field in enumerate(fields)]
+    return [PlannedFault(f"{folder}/{place}", field, rank) for place, field in enumerate(fields)]
 
 
 def as_of_python(function: _Function) -> _Function:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from epochzero.run.inject.child.planned import Planned, as_of_python
+from epochzero.run.inject.child.planned import PlannedFault, as_of_python
 
 _GIB = 1 << 30
 _PRETENDED_GIB = 80
@@ -20,7 +20,7 @@ _TRIED_GIB = 2
 class Steps:
     """The steps of this process."""
 
-    def __init__(self, torch: Any, faults: Sequence[Planned]) -> None:
+    def __init__(self, torch: Any, faults: Sequence[PlannedFault]) -> None:
         self._torch = torch
         self._waiting = [fault for fault in faults if fault.step is not None]
         self._made: dict[int, int] = {}

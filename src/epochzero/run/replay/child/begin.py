@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from epochzero.run.replay.child.capturing import Capturing
-from epochzero.run.replay.child.replaying import REPLAY_VARIABLE, Replaying
+from epochzero.run.replay.child.capturing import ProcessCapture
+from epochzero.run.replay.child.replaying import REPLAY_VARIABLE, ProcessReplay
 
 CAPTURE_VARIABLE = "EPOCHZERO_CAPTURE"
 _begun: dict[int, Any] = {}
@@ -21,9 +21,9 @@ _begun: dict[int, Any] = {}
 def begin_python(_: ModuleType, environment: Mapping[str, str]) -> None:
     """Intercept Python's sources of randomness and the end of the process."""
     if CAPTURE_VARIABLE in environment:
-        here: Any = Capturing(Path(environment[CAPTURE_VARIABLE]), environment)
+        here: Any = ProcessCapture(Path(environment[CAPTURE_VARIABLE]), environment)
     else:
-        here = Replaying(environment[REPLAY_VARIABLE], environment)
+        here = ProcessReplay(environment[REPLAY_VARIABLE], environment)
     _begun[os.getpid()] = here
     here.begin()
 

@@ -34,7 +34,7 @@ from epochzero.run.replay.child.sources import Sources, states_as_json
 from epochzero.run.watch.child.places import user_frame
 
 
-class Ending:
+class ExitObserver:
     """Observes how this process ends.
 
     `sys.excepthook` is not replaced: Python leaves the exception that ended the process for its exit functions.
@@ -117,7 +117,7 @@ def _is_child() -> bool:
     return multiprocessing is not None and multiprocessing.parent_process() is not None
 
 
-class Capturing(Ending):
+class ProcessCapture(ExitObserver):
     """Captures this process into the directory of its rank."""
 
     def __init__(self, root: Path, environment: Mapping[str, str]) -> None:
@@ -163,7 +163,7 @@ class Capturing(Ending):
         self.listen_for_signals()
 
     def encode(self, value: Any) -> Any:
-        """See `Ending`. Small tensors in arguments are stored."""
+        """See `ExitObserver`. Small tensors in arguments are stored."""
         if self._course is None:
             return _plain(value)
         from epochzero.run.replay.child.structure import encode
@@ -179,13 +179,13 @@ class Capturing(Ending):
         return encode(value, put)
 
     def failed(self, failure: dict[str, Any]) -> None:
-        """See `Ending`."""
+        """See `ExitObserver`."""
         trains = self._course is not None and self._course.trains
         if (failure["kind"] != "signal" or trains) and not _is_worker():
             self._write(failure)
 
     def ended_well(self) -> None:
-        """See `Ending`. Nothing is written unless a loss was not finite."""
+        """See `ExitObserver`. Nothing is written unless a loss was not finite."""
         others = not self._owns and (self._folder / MANIFEST).exists()
         if not others and (self._course is None or self._course.nonfinite is None):
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -193,7 +193,7 @@ class Capturing(Ending):
                 self._root.rmdir()
 
     def trouble(self, error: Exception) -> None:
-        """See `Ending`."""
+        """See `ExitObserver`."""
         if self._course is not None:
             self._course.troubles.append(f"{type(error).__name__}: {error}"[:500])
 

@@ -14,7 +14,7 @@ from typing import Any
 from epochzero.injected.ranks import own_rank
 from epochzero.redact import redact_command
 from epochzero.run.replay.child import failure as failures
-from epochzero.run.replay.child.capturing import Ending, versions
+from epochzero.run.replay.child.capturing import ExitObserver, versions
 from epochzero.run.replay.child.files import MANIFEST, TENSORS, read_json
 from epochzero.run.replay.child.inputs import Inputs, feed
 from epochzero.run.replay.child.loaded import packages
@@ -24,7 +24,7 @@ REPLAY_VARIABLE = "EPOCHZERO_REPLAY"
 """Environment variable with the options, as JSON."""
 
 
-class Replaying(Ending):
+class ProcessReplay(ExitObserver):
     """Replays what was captured of the same program and rank; other processes run unchanged."""
 
     def __init__(self, asked: str, environment: Mapping[str, str]) -> None:
@@ -92,16 +92,16 @@ class Replaying(Ending):
         install(self._course)
 
     def encode(self, value: Any) -> Any:
-        """See `Ending`: arguments are already in the capture."""
+        """See `ExitObserver`: arguments are already in the capture."""
         return None
 
     def failed(self, failure: dict[str, Any]) -> None:
-        """See `Ending`."""
+        """See `ExitObserver`."""
         # The arguments are in the capture.
         self._tell("failed", failure | {"arguments": {}})
 
     def ended_well(self) -> None:
-        """See `Ending`."""
+        """See `ExitObserver`."""
         self._tell("ended", None)
 
     def _stop(self, why: str) -> None:

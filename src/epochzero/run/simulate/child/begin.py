@@ -55,7 +55,9 @@ def begin_python(python: ModuleType, environment: Mapping[str, str]) -> None:
             sys.addaudithook(quota.hear)
     if request["modules"] or request["own_modules"]:
         sys.meta_path[:] = [
-            finder if getattr(finder, "__name__", "") in _BUILT_IN else _Without(finder, request)
+            finder
+            if getattr(finder, "__name__", "") in _BUILT_IN
+            else _MissingModuleFinder(finder, request)
             for finder in sys.meta_path
         ]
     if request["unseen"] or not request["namespaces"]:
@@ -66,7 +68,7 @@ def begin_python(python: ModuleType, environment: Mapping[str, str]) -> None:
     if not request["network"] and not request["namespaces"]:
         sys.addaudithook(_unreachable)
     if request["python_processes"] is not None:
-        counting = _Counting(request["python_processes"])
+        counting = _ProcessLimit(request["python_processes"])
         sys.addaudithook(counting.hear)
         for name in _STARTING_THREADS:
             if hasattr(threading, name):
@@ -81,7 +83,7 @@ def begin_torch(torch: ModuleType, _: Mapping[str, str]) -> None:
         replace_saving(torch, _quotas)
 
 
-class _Without:
+class _MissingModuleFinder:
     """A finder of modules that does not find those that the platform lacks."""
 
     def __init__(self, finder: Any, request: Mapping[str, Any]) -> None:
@@ -223,7 +225,7 @@ def _is_name(host: str) -> bool:
     return not (_is_here(host) or ":" in host or host.replace(".", "").isdigit())
 
 
-class _Counting:
+class _ProcessLimit:
     """Refuses processes and threads beyond a number, as the kernel does with those of users."""
 
     def __init__(self, most: int) -> None:

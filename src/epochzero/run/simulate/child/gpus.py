@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from epochzero.injected.gpus import on_cpu
 from epochzero.run.simulate.child.begin import request_of
-from epochzero.run.simulate.child.memory import HOST, Counted
+from epochzero.run.simulate.child.memory import HOST, MemoryCounter
 
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__))
 _AMPERE = (8, 0)
@@ -43,7 +43,9 @@ def begin_torch(module: ModuleType, environment: Mapping[str, str]) -> None:
     gpus = _visible(gpus, environment.get("CUDA_VISIBLE_DEVICES"))
     if not gpus or any(gpu["capability"] is None for gpu in gpus):
         return
-    counted = Counted([gpu["memory_bytes"] for gpu in gpus], lambda: torch.cuda.current_device())
+    counted = MemoryCounter(
+        [gpu["memory_bytes"] for gpu in gpus], lambda: torch.cuda.current_device()
+    )
     move = torch.nn.Module.to
     # Libraries of training look for a GPU as the program does; torch itself would reach for the driver.
     on_cpu.install(gpus, lambda path: not path.startswith(_TORCH), lambda text: None, counted.used)
@@ -88,7 +90,7 @@ def _cast_on_cpu(*, no_bfloat16: bool) -> None:
 class _OnGpu(TorchFunctionMode):
     """Knows of each function where its result lies, and answers for tensors where they are."""
 
-    def __init__(self, counted: Counted, *, no_flash: bool) -> None:
+    def __init__(self, counted: MemoryCounter, *, no_flash: bool) -> None:
         super().__init__()
         self._counted = counted
         self._no_flash = no_flash

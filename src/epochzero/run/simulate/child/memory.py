@@ -22,7 +22,7 @@ _BLOCK = 512
 _REFUSED = re.compile(r"you tried to allocate (\d+) bytes")
 
 
-class Counted(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class MemoryCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Follows every operation: of what is on a GPU, the result is there too."""
 
     def __init__(self, limits: Sequence[int], current: Callable[[], int]) -> None:
