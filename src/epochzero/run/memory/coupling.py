@@ -55,7 +55,7 @@ def check_splitting(
         given: the user's weight of a part; None to determine it.
 
     Raises:
-        Coupled: no weights make the sum of the parts' gradients equal to the gradient of the whole.
+        CoupledBatch: no weights make the sum of the parts' gradients equal to the gradient of the whole.
     """
     few = part_of(batch, 0, min(examples_of(batch), 3))
     first, rest = part_of(few, 0, 1), part_of(few, 1, examples_of(few))

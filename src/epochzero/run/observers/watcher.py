@@ -35,7 +35,7 @@ class EndJob(Exception):  # noqa: N818 - it is no error
     """A watcher raises it when the job is to be ended; it goes on watching.
 
     Attributes:
-        why: as `Ended.why` will have it.
+        why: as `End.why` will have it.
         exit_code: of the attempt; None for the job's own.
         grace: seconds until the job is killed; None for those of the run.
         details: of the event that tells of it.

@@ -49,11 +49,11 @@ class Quota:
             self._note(arguments[1])
 
     def holds(self) -> bool:
-        """See `Refusing`."""
+        """See `WriteRefusal`."""
         return True
 
     def refuses(self, path: str, size: int) -> bool:
-        """See `Refusing`."""
+        """See `WriteRefusal`."""
         if not path.startswith(self._folder):
             return False
         used = self._unmeasured + size
