@@ -202,9 +202,7 @@ def _group(entry: Mapping[str, Any]) -> tuple[str, str]:
 _OPERATION = re.compile(r"^(?:\w+:)?(?P<name>\w+)(?: (?P<first>\d+)(?P<way>->|<-)(?P<second>\d+))?")
 
 
-def _call(
-    entry: Mapping[str, Any], group: str, members: tuple[int, ...], rank: int
-) -> Operation:
+def _call(entry: Mapping[str, Any], group: str, members: tuple[int, ...], rank: int) -> Operation:
     found = _OPERATION.match(str(entry["profiling_name"]))
     operation = found["name"] if found else _text(entry["profiling_name"])
     peer = None
