@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -11,6 +14,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import yaml
+from packaging.requirements import Requirement
 
 import epochzero.cli
 
@@ -120,6 +125,66 @@ def test_both_distributions_have_the_same_version() -> None:
     core, models = _versions(root), _versions(root / "models")
     assert core[0] == models[0] == epochzero.__version__
     assert {one.partition("==")[2] for one in (*core[1], *models[1])} == {core[0]}
+
+
+def _root() -> Path:
+    return Path(__file__).resolve().parent.parent
+
+
+def test_the_conda_recipe_requires_what_the_distribution_requires() -> None:
+    described = tomllib.loads((_root() / "pyproject.toml").read_text(encoding="utf-8"))
+    project = described["project"]
+    recipe = yaml.safe_load((_root() / "docs/deploy/conda/recipe.yaml").read_text("utf-8"))
+    assert recipe["context"]["version"] == project["version"]
+    assert f">={recipe['context']['python_min']}" == project["requires-python"]
+    # conda has no extras, and the same packages for all versions of Python.
+    runs = [*project["dependencies"], *project["optional-dependencies"]["store"]]
+    assert [*map(_requirement, recipe["requirements"]["run"][2:])] == sorted(
+        map(_requirement, runs)
+    )
+    builds = described["build-system"]["requires"]
+    assert [*map(_requirement, recipe["requirements"]["host"][2:])] == [*map(_requirement, builds)]
+
+
+def _requirement(text: str) -> tuple[str, list[str]]:
+    """The name on PyPI and the limits of a requirement of pip or conda."""
+    read = Requirement(text)
+    return read.name.removeprefix("python-"), sorted(map(str, read.specifier))
+
+
+@pytest.mark.skipif(shutil.which("shasum") is None, reason="Perl's shasum is not installed")
+def test_the_homebrew_formula_has_the_checksum_of_its_release(tmp_path: Path) -> None:
+    release = tmp_path / "epochzero-0.1.0.tar.gz"
+    release.write_bytes(b"a release")
+    ran = subprocess.run(
+        [_root() / "docs/deploy/homebrew/fill.sh", release, "https://forge.example/e.tar.gz"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert '  url "https://forge.example/e.tar.gz"\n' in ran.stdout
+    assert f'  sha256 "{hashlib.sha256(b"a release").hexdigest()}"\n' in ran.stdout
+    assert "@" not in ran.stdout.replace("python@3.13", "")
+
+
+def test_every_extra_that_a_page_or_file_names_exists() -> None:
+    described = tomllib.loads((_root() / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = described["project"]["optional-dependencies"]
+    files = [
+        *(_root() / "docs").glob("*.md"),
+        *(_root() / "docs/deploy").rglob("*.*"),
+        _root() / "README.md",
+    ]
+    files += [_root() / "docs/deploy/Dockerfile", *(_root() / "src").rglob("*.py")]
+    named = {
+        extra
+        for file in files
+        if file.suffix not in (".json", ".pyc")
+        for group in re.findall(r"(?:epochzero|'\.)\[([a-z,]+)\]'", file.read_text("utf-8"))
+        for extra in group.split(",")
+    }
+    assert len(named) > 10
+    assert named <= {*extras}
 
 
 def test_a_check_that_only_reads_loads_nothing_of_the_dry_runs_memory() -> None:
