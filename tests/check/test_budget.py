@@ -14,7 +14,7 @@ from epochzero.check import check, pipeline
 from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.rule import Claims
 from epochzero.check.rules import engine, find
-from epochzero.check.rules.budget import Stopped, at_most
+from epochzero.check.rules.budget import TimeExceeded, at_most
 from epochzero.check.target.model import Target
 from epochzero.check.view.job import JobView
 
@@ -28,9 +28,9 @@ def _for_ever() -> None:
 
 
 def test_python_code_and_regular_expressions_are_stopped() -> None:
-    with pytest.raises(Stopped), at_most(0.05):
+    with pytest.raises(TimeExceeded), at_most(0.05):
         _for_ever()
-    with pytest.raises(Stopped), at_most(0.05):
+    with pytest.raises(TimeExceeded), at_most(0.05):
         re.match(r"(a+)+$", "a" * 40 + "b")
 
 

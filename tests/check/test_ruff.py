@@ -43,7 +43,7 @@ def _module(text: str, name: str = "train.py") -> Module:
 
 
 def _codes(text: str) -> set[str]:
-    return {one.code for one in ruff.Asked([_module(text)], (3, 12)).messages()}
+    return {one.code for one in ruff.RuffProcess([_module(text)], (3, 12)).messages()}
 
 
 @pytest.mark.parametrize("code", sorted(ruff.CODES))
@@ -68,7 +68,7 @@ def test_names_of_files_and_encodings_of_the_job_do_not_matter() -> None:
         _module("# -*- coding: latin-1 -*-\nname = 'é'; print(missing)\n", "--fix\n.ipynb"),
         _module("pass\r\nprint(__path__, other)\r\n", "__init__.py"),
     ]
-    found = ruff.Asked(modules, (3, 12)).messages()
+    found = ruff.RuffProcess(modules, (3, 12)).messages()
     assert [(one.module, one.line, one.values) for one in found] == [
         (modules[0], 2, ("missing",)),
         (modules[1], 2, ("other",)),
@@ -80,15 +80,15 @@ def test_names_of_files_and_encodings_of_the_job_do_not_matter() -> None:
 
 @pytest.mark.parametrize("python", [None, (2, 7), (3, 7, 9), (3, 13), (4, 0)])
 def test_every_version_of_python_can_be_asked_for(python: tuple[int, ...] | None) -> None:
-    assert [one.code for one in ruff.Asked([_module("print(missing)\n")], python).messages()] == [
-        "F821"
-    ]
+    assert [
+        one.code for one in ruff.RuffProcess([_module("print(missing)\n")], python).messages()
+    ] == ["F821"]
 
 
 def test_built_in_names_are_those_of_the_target() -> None:
     modules = [_module("raise ExceptionGroup('', [])\n")]
-    assert [one.code for one in ruff.Asked(modules, (3, 10)).messages()] == ["F821"]
-    assert not ruff.Asked(modules, (3, 11)).messages()
+    assert [one.code for one in ruff.RuffProcess(modules, (3, 10)).messages()] == ["F821"]
+    assert not ruff.RuffProcess(modules, (3, 11)).messages()
 
 
 def test_a_program_that_is_not_there_or_fails_is_unknown_with_the_reason(
@@ -128,7 +128,7 @@ def test_it_is_ended_where_nobody_asks_for_its_answer(
 
 
 def test_its_answer_may_be_asked_for_again() -> None:
-    asked = ruff.Asked([_module("print(missing)\n")], (3, 12))
+    asked = ruff.RuffProcess([_module("print(missing)\n")], (3, 12))
     assert asked.messages() == asked.messages() != []
 
 

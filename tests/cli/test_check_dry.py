@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from epochzero.check.dryrun.records import Reached
+from epochzero.check.dryrun.records import VisitRecord
 from epochzero.cli.progress import DryRunProgress
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def test_progress_is_shown_at_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -
     shown = Terminal()
     monkeypatch.setattr(sys, "stderr", shown)
     with DryRunProgress() as progress:
-        progress.hear(Reached(how="backward"))
+        progress.hear(VisitRecord(how="backward"))
         while "backward" not in shown.getvalue():
             pass
     assert shown.getvalue().endswith("\r\x1b[K")
@@ -97,5 +97,5 @@ def test_progress_is_shown_at_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -
     piped.is_terminal = False
     monkeypatch.setattr(sys, "stderr", piped)
     with DryRunProgress() as progress:
-        progress.hear(Reached(how="backward"))
+        progress.hear(VisitRecord(how="backward"))
     assert piped.getvalue() == ""

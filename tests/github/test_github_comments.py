@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochzero.check import Finding, SourceLocation
-from epochzero.github import Links, NotChecked, Review, ranking_comment, review_comment
+from epochzero.github import Links, Review, UncheckedJob, ranking_comment, review_comment
 from epochzero.locate import Extrinsic, Item, Ranking, Reason
 from tests.forge import COMMIT, REPOSITORY
 
@@ -71,7 +71,7 @@ def test_nothing_found_and_nothing_checked() -> None:
     assert review_comment(found(), LINKS).startswith("### EpochZero: all clear")
     nothing = Review((), (), frozenset(), (), "")
     assert "changes no launch script" in review_comment(nothing, LINKS)
-    refused = Review((), (), frozenset(), (NotChecked("python a.py", "does not exist"),), "")
+    refused = Review((), (), frozenset(), (UncheckedJob("python a.py", "does not exist"),), "")
     body = review_comment(refused, LINKS)
     assert body.startswith("### EpochZero: 1 job could not be checked")
     assert "- not checked: `python a.py`: does not exist" in body
@@ -105,7 +105,7 @@ def test_places_of_a_bug_are_linked() -> None:
 @given(HOSTILE, HOSTILE, HOSTILE)
 def test_nothing_of_others_is_markup(path: str, text: str, code: str) -> None:
     one = finding(message=text, consequence=text, fix=text, place=SourceLocation(path, 1, 1, code))
-    review = Review((code or "x",), (one,), frozenset(), (NotChecked(text or "x", text),), text)
+    review = Review((code or "x",), (one,), frozenset(), (UncheckedJob(text or "x", text),), text)
     item = Item(path or "x", 1.0, code, 1, 1, (Reason("words", text),))
     ranking = Ranking(COMMIT, "file", "learned", 1, (item,), "", Extrinsic(0.9, "library", text))
     for body in (review_comment(review, LINKS), ranking_comment(ranking, LINKS)):

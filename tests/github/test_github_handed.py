@@ -15,8 +15,8 @@ from epochzero.check import Finding, SourceLocation
 from epochzero.errors import InputError
 from epochzero.github import (
     Links,
-    NotChecked,
     Review,
+    UncheckedJob,
     handed_json,
     read_handed,
     read_run,
@@ -40,7 +40,7 @@ REVIEW = Review(
     jobs=("python train.py",),
     findings=(FINDING, replace(FINDING, severity="warning", place=SourceLocation("other.py", 1))),
     changed=frozenset({"train.py"}),
-    not_checked=(NotChecked("python x.py", "no such file"),),
+    not_checked=(UncheckedJob("python x.py", "no such file"),),
     target="cluster",
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from epochzero.github import GitHub, Published, RefusedError, publish
+from epochzero.github import GitHub, PublishResult, RefusedError, publish
 from tests.forge import BOT, TOKEN, Forge
 
 MARK = "<!-- epochzero:check -->"
@@ -24,7 +24,9 @@ def test_a_comment_is_posted_once_and_brought_up_to_date(forge: Forge, github: G
 
 
 def test_nothing_is_said_where_nothing_is_found(forge: Forge, github: GitHub) -> None:
-    assert publish(github, 7, "all clear", kind="check", needed=False) == Published("not needed")
+    assert publish(github, 7, "all clear", kind="check", needed=False) == PublishResult(
+        "not needed"
+    )
     assert forge.bodies(7) == []
 
 

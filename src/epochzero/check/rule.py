@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from epochzero.check.findings import Claim, Finding, Severity, SourceLocation, Unknown
-from epochzero.check.program.events import Failed, Situation
+from epochzero.check.program.events import CertainError, Situation
 from epochzero.check.program.model import Module, Program
 from epochzero.check.program.syntax import code_of
 from epochzero.check.rule_examples import Case, examples
@@ -131,14 +131,14 @@ def guarded(at: Situation, *exceptions: type[BaseException]) -> bool:
 
 def failures(
     program: Program, *kinds: str, reported: Container[tuple[str, int]] = ()
-) -> Iterator[Failed]:
+) -> Iterator[CertainError]:
     """Events that certainly fail in one of these ways, one per line of code.
 
     Events under an unknown condition are omitted: the condition may protect the job from them.
 
     Args:
         program: program to inspect.
-        kinds: kinds of `Failed`.
+        kinds: kinds of `CertainError`.
         reported: paths and lines that the rule has reported already.
     """
     if any(problem.fatal for parsed in program.parsed for problem in parsed.problems):
@@ -154,7 +154,9 @@ def failures(
             yield failure
 
 
-def claim_failure(failed: Failed, *, message: str, fix: str = "", category: str = "") -> Claim:
+def claim_failure(
+    failed: CertainError, *, message: str, fix: str = "", category: str = ""
+) -> Claim:
     """A claim about an event that certainly fails."""
     return claim_at(
         failed.at,
@@ -167,12 +169,12 @@ def claim_failure(failed: Failed, *, message: str, fix: str = "", category: str 
 
 
 def failure_check(
-    *kinds: str, message: Callable[[Failed], str], fix: str = ""
+    *kinds: str, message: Callable[[CertainError], str], fix: str = ""
 ) -> Callable[[JobView], Claims]:
     """The check of a rule that reports events that certainly fail in one of these ways.
 
     Args:
-        kinds: kinds of `Failed`.
+        kinds: kinds of `CertainError`.
         message: what is wrong with an event.
         fix: what to do; by default what the event knows.
     """

@@ -8,7 +8,7 @@ import threading
 import time
 from types import TracebackType
 
-from epochzero.check.dryrun.records import Reached, Record, Started, Tries
+from epochzero.check.dryrun.records import Record, StartRecord, TrialRecord, VisitRecord
 
 EVERY_S = 0.2
 
@@ -48,11 +48,11 @@ class DryRunProgress:
 
     def hear(self, record: Record) -> None:
         """Handle a record of the run; the records of each mode come from a separate thread."""
-        if isinstance(record, Started):
+        if isinstance(record, StartRecord):
             self._at[threading.get_ident()] = "imports"
-        elif isinstance(record, Tries):
+        elif isinstance(record, TrialRecord):
             self._trying = f"{record.option} {record.value}: "
-        elif isinstance(record, Reached):
+        elif isinstance(record, VisitRecord):
             self._at[threading.get_ident()] = record.how
 
     def _tick(self) -> None:

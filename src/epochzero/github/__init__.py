@@ -17,22 +17,22 @@ from epochzero.github.events import (
     read_pull_request,
     read_run,
 )
-from epochzero.github.publish import ACCOUNT, Published, publish
-from epochzero.github.review import NotChecked, Review, review
-from epochzero.github.review_file import Handed, handed_json, read_handed
+from epochzero.github.publish import ACCOUNT, PublishResult, publish
+from epochzero.github.review import Review, UncheckedJob, review
+from epochzero.github.review_file import ReviewFile, handed_json, read_handed
 
 __all__ = [
     "ACCOUNT",
     "GitHub",
-    "Handed",
     "IssueEvent",
     "Links",
-    "NotChecked",
-    "Published",
+    "PublishResult",
     "PullRequestEvent",
     "RefusedError",
     "Review",
+    "ReviewFile",
     "RunEvent",
+    "UncheckedJob",
     "handed_json",
     "publish",
     "ranking_comment",

@@ -17,7 +17,7 @@ Act = Literal["posted", "updated", "unchanged", "not needed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishResult:
     """What became of a comment.
 
     Attributes:
@@ -38,7 +38,7 @@ def publish(
     needed: bool,
     account: str = ACCOUNT,
     secret: str = "",
-) -> Published:
+) -> PublishResult:
     """Posts a comment, or brings the one of an earlier run up to date.
 
     A comment of an earlier run is known by a mark that is not shown, and by its author: anybody can
@@ -69,20 +69,20 @@ def publish(
         if own:
             return _brought_up_to_date(github, own, text)
         if not needed:
-            return Published("not needed")
+            return PublishResult("not needed")
         try:
-            return Published("posted", github.post(number, text).url)
+            return PublishResult("posted", github.post(number, text).url)
         except UnsureError as error:
             # It may be there: to look is better than to post twice.
             unsure = error
     raise unsure
 
 
-def _brought_up_to_date(github: GitHub, own: list[Comment], text: str) -> Published:
+def _brought_up_to_date(github: GitHub, own: list[Comment], text: str) -> PublishResult:
     first, *others = own
     for other in others:  # Of two runs at once.
         github.delete(other)
     # A browser may have sent other ends of lines, and GitHub takes blanks away from the end.
     if "\n".join(first.body.split("\r\n")).rstrip() == text.rstrip():
-        return Published("unchanged", first.url)
-    return Published("updated", github.edit(first, text).url)
+        return PublishResult("unchanged", first.url)
+    return PublishResult("updated", github.edit(first, text).url)

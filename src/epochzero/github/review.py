@@ -29,7 +29,7 @@ _NO_TARGET = Target("an unspecified platform")
 
 
 @dataclass(frozen=True, slots=True)
-class NotChecked:
+class UncheckedJob:
     """A job that could not be checked, and why."""
 
     job: str
@@ -51,7 +51,7 @@ class Review:
     jobs: tuple[str, ...]
     findings: tuple[Finding, ...]
     changed: frozenset[str]
-    not_checked: tuple[NotChecked, ...]
+    not_checked: tuple[UncheckedJob, ...]
     target: str
 
     @property
@@ -108,22 +108,24 @@ def _review(
         jobs=tuple(checked),
         findings=tuple(sorted(findings, key=lambda finding: finding.place.path not in changed)),
         changed=changed,
-        not_checked=tuple(answer for answer in answers.values() if isinstance(answer, NotChecked)),
+        not_checked=tuple(
+            answer for answer in answers.values() if isinstance(answer, UncheckedJob)
+        ),
         target=next((result.target for result in checked.values()), ""),
     )
 
 
 def _checked(
     command: Sequence[str], target: Target | str, folder: Path, ignore: Sequence[str]
-) -> CheckResult | NotChecked:
+) -> CheckResult | UncheckedJob:
     try:
         found = check(command, target, folder=folder, ignore=ignore)
     except InputError as error:
-        return NotChecked(shlex.join(command), str(error))
+        return UncheckedJob(shlex.join(command), str(error))
     if found.jobs or found.findings:
         return found
     reasons = (f"{unknown.what}: {unknown.reason}" for unknown in found.unknowns)
-    return NotChecked(shlex.join(command), "; ".join(reasons))
+    return UncheckedJob(shlex.join(command), "; ".join(reasons))
 
 
 def _words(job: str) -> list[str]:

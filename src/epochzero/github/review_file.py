@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from epochzero import taxonomy
 from epochzero.check import Finding, SourceLocation
 from epochzero.errors import InputError
-from epochzero.github.review import NotChecked, Review
+from epochzero.github.review import Review, UncheckedJob
 
 SCHEMA = "epochzero.review/1"
 LARGEST_BYTES = 1 << 20
@@ -30,7 +30,7 @@ _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
+class ReviewFile:
     """What was handed over.
 
     Attributes:
@@ -44,7 +44,7 @@ class Handed:
     number: int
     jobs: tuple[str, ...]
     findings: tuple[Finding, ...]
-    not_checked: tuple[NotChecked, ...]
+    not_checked: tuple[UncheckedJob, ...]
     target: str
 
     def review(self, changed: Iterable[str]) -> Review:
@@ -83,7 +83,7 @@ def handed_json(number: int, found: Review) -> str:
     return json.dumps(value)
 
 
-def read_handed(text: str) -> Handed:
+def read_handed(text: str) -> ReviewFile:
     """What the file holds.
 
     Raises:
@@ -96,7 +96,7 @@ def read_handed(text: str) -> Handed:
     fields = _object(value, "it")
     if fields.get("schema") != SCHEMA:
         raise InputError(f"the review does not have the schema {SCHEMA}, or is larger than 1 MB")
-    return Handed(
+    return ReviewFile(
         number=_number(fields, "number", least=1),
         jobs=_list(fields, "jobs", lambda each_value: _text({"job": each_value}, "job")),
         findings=_list(fields, "findings", _finding),
@@ -133,9 +133,9 @@ def _place(value: Any) -> SourceLocation:
     return SourceLocation(path, line, column, _text(fields, "code"))
 
 
-def _not_checked(value: Any) -> NotChecked:
+def _not_checked(value: Any) -> UncheckedJob:
     fields = _object(value, "a job")
-    return NotChecked(_text(fields, "job"), _text(fields, "reason"))
+    return UncheckedJob(_text(fields, "job"), _text(fields, "reason"))
 
 
 def _object(value: Any, what: str) -> Mapping[str, Any]:

@@ -48,7 +48,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class GeneratedReport:
     """A report.
 
     Attributes:
@@ -73,12 +73,12 @@ class Reporting:
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, "reports")
-        self._futures: dict[Wanted, Future[Made]] = {}
+        self._futures: dict[Wanted, Future[GeneratedReport]] = {}
         self._lock = threading.Lock()
         self._process: SpawnProcess | None = None
         self._ended = False
 
-    def report(self, wanted: Wanted) -> Made | None:
+    def report(self, wanted: Wanted) -> GeneratedReport | None:
         """A report of the last hour; None while it is being generated or queued.
 
         Each team has at most one report in progress.
@@ -118,7 +118,7 @@ class Reporting:
             if at < 0 or (its.exception() is None and its.result().moment < old):
                 del self._futures[each_request]
 
-    def _make(self, wanted: Wanted) -> Made:
+    def _make(self, wanted: Wanted) -> GeneratedReport:
         receiver, sender = get_context("spawn").Pipe(duplex=False)
         process = get_context("spawn").Process(
             target=_answer, args=(wanted, sender), name="report", daemon=True
@@ -130,7 +130,7 @@ class Reporting:
             self._process = process
         sender.close()
         try:
-            made: Made | InputError = (
+            made: GeneratedReport | InputError = (
                 receiver.recv()
                 if receiver.poll(_MOST_S)
                 else InputError("The report took too long. Choose a shorter period.")
@@ -156,7 +156,7 @@ def _answer(wanted: Wanted, sender: Connection) -> None:
         sender.send(error)
 
 
-def _made(wanted: Wanted) -> Made:
+def _made(wanted: Wanted) -> GeneratedReport:
     from epochzero.reports import body_html, write_report
     from epochzero.store.daily_counts import Period
     from epochzero.store.database import open_database
@@ -177,7 +177,7 @@ def _made(wanted: Wanted) -> Made:
     with TemporaryDirectory() as folder:
         archive = _packed(Path(folder), write_report(studied.report, Path(folder)))
     report = studied.report
-    return Made(
+    return GeneratedReport(
         report.lead, body_html(report), studied.summary, archive, moment, failed > MOST_JOBS
     )
 

@@ -14,7 +14,7 @@ import pytest
 
 from epochzero.check import CheckResult, Limits, Target, check
 from epochzero.check.dryrun import attempt, process
-from epochzero.check.dryrun.contain import Ended, Means, containment_by
+from epochzero.check.dryrun.contain import Exit, Means, containment_by
 from epochzero.check.dryrun.launchers import ForkServer
 from epochzero.check.dryrun.process import run_contained
 from epochzero.check.target.model import GPU
@@ -533,7 +533,7 @@ def test_all_attempts_share_the_time_and_a_warning_says_that_it_ran_out(
 ) -> None:
     limits: list[float] = []
 
-    def noted(*given: Any, **how: Any) -> Ended:
+    def noted(*given: Any, **how: Any) -> Exit:
         limits.append(how["limits"].seconds)
         return run_contained(*given, **how)
 

@@ -11,7 +11,7 @@ from textwrap import dedent
 import pytest
 
 from epochzero.check import CheckResult, Limits, Target, check
-from epochzero.check.dryrun.records import Record, Resumed
+from epochzero.check.dryrun.records import Record, ResumeRecord
 
 HERE = Target(name="here", here=True, gpus=())
 
@@ -252,7 +252,7 @@ trainer.save_model("out/final")
     told: list[Record] = []
     found = dry(tmp_path, script, told.append)
     assert not found.findings
-    (resumed,) = (one for one in told if isinstance(one, Resumed))
+    (resumed,) = (one for one in told if isinstance(one, ResumeRecord))
     assert resumed.argv[-1].endswith("out/checkpoint-3")
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.check.dryrun import child
-from epochzero.check.dryrun.contain import Ended, Limits, Means, containment_by
+from epochzero.check.dryrun.contain import Exit, Limits, Means, containment_by
 from epochzero.check.dryrun.process import run_contained
 from tests.check.dryrun.test_process import CASES, LIMITS, folder, processes_with, state_of
 
@@ -44,7 +44,7 @@ guard.install(
 @pytest.fixture(params=[Means.INTERCEPTION, Means.LANDLOCK])
 def run(
     request: pytest.FixtureRequest, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[str], Ended]]:
+) -> Iterator[Callable[[str], Exit]]:
     """Run a program under the guard; afterwards nothing may have changed or be left."""
     if request.param is Means.LANDLOCK and not sys.platform.startswith("linux"):
         pytest.skip("Landlock is Linux's")
@@ -53,7 +53,7 @@ def run(
     monkeypatch.setattr(tempfile, "tempdir", str(scratches))
     before = state_of(folder)
 
-    def run(code: str, **limits: float) -> Ended:
+    def run(code: str, **limits: float) -> Exit:
         (folder.parent / "script.py").write_text(START + textwrap.dedent(code))
         ended = run_contained(
             [sys.executable, str(folder.parent / "script.py")],
@@ -73,7 +73,7 @@ def run(
     assert not processes_with(str(folder.parent))
 
 
-def test_what_is_written_is_read_again(run: Callable[[str], Ended], folder: Path) -> None:
+def test_what_is_written_is_read_again(run: Callable[[str], Exit], folder: Path) -> None:
     ended = run(
         """
         import pathlib, shutil
@@ -101,7 +101,7 @@ def test_what_is_written_is_read_again(run: Callable[[str], Ended], folder: Path
     assert told == {"copied": "created", "copied/b.txt": "created", "copied/deep": "created"}
 
 
-def test_a_folder_is_deleted_moved_and_made_anew(run: Callable[[str], Ended]) -> None:
+def test_a_folder_is_deleted_moved_and_made_anew(run: Callable[[str], Exit]) -> None:
     ended = run(
         """
         import shutil
@@ -121,7 +121,7 @@ def test_a_folder_is_deleted_moved_and_made_anew(run: Callable[[str], Ended]) ->
     ]  # fmt: skip
 
 
-def test_no_link_leads_out_of_scratch(run: Callable[..., Ended]) -> None:
+def test_no_link_leads_out_of_scratch(run: Callable[..., Exit]) -> None:
     ended = run(
         """
         os.symlink(os.path.abspath("data/kept.txt"), "file"); os.symlink(os.path.abspath("data"), "way")
@@ -144,19 +144,19 @@ def test_no_link_leads_out_of_scratch(run: Callable[..., Ended]) -> None:
         ("os.unlink('kept.txt', dir_fd=os.open('data', os.O_RDONLY))", "Not changed in a dry run"),
     ],
 )
-def test_what_reaches_outside_is_refused(code: str, said: str, run: Callable[[str], Ended]) -> None:
+def test_what_reaches_outside_is_refused(code: str, said: str, run: Callable[[str], Exit]) -> None:
     ended = run(code)
     assert ended.code == 1
     assert said in ended.output
 
 
-def test_what_is_refused_is_recorded(run: Callable[[str], Ended]) -> None:
+def test_what_is_refused_is_recorded(run: Callable[[str], Exit]) -> None:
     ended = run("import socket\nsocket.create_connection(('192.0.2.1', 80))")
     assert ended.records == (b'{"kind": "network", "address": "192.0.2.1:80"}',)
 
 
 def test_what_the_import_of_a_library_starts_is_not_recorded(
-    run: Callable[[str], Ended], folder: Path
+    run: Callable[[str], Exit], folder: Path
 ) -> None:
     libraries = folder.parent / "site-packages"
     libraries.mkdir()
@@ -169,7 +169,7 @@ def test_what_the_import_of_a_library_starts_is_not_recorded(
     assert programs == ["test", "echo"], ended.output
 
 
-def test_a_checkpoint_is_saved_and_loaded(run: Callable[[str], Ended]) -> None:
+def test_a_checkpoint_is_saved_and_loaded(run: Callable[[str], Exit]) -> None:
     pytest.importorskip("torch")
     ended = run(
         """
@@ -182,7 +182,7 @@ def test_a_checkpoint_is_saved_and_loaded(run: Callable[[str], Ended]) -> None:
     assert ended.output == "3.0 True\n", ended
 
 
-def test_a_daemon_is_ended(run: Callable[[str], Ended]) -> None:
+def test_a_daemon_is_ended(run: Callable[[str], Exit]) -> None:
     ended = run(
         """
         import time
@@ -240,7 +240,7 @@ def test_the_guard_runs_in_the_pythons_of_jobs(name: str, tmp_path: Path) -> Non
      "closes all descriptors", "deletes its folder", "locks its folder", "writes through a link",
      "raises its limits", "leaves at once", "reads its input"],
 )  # fmt: skip
-def test_what_namespaces_survive_is_survived_without(name: str, run: Callable[..., Ended]) -> None:
+def test_what_namespaces_survive_is_survived_without(name: str, run: Callable[..., Exit]) -> None:
     case = CASES[name]
     ended = run(case.code, **case.limits)
     assert re.search(case.why, ended.why), ended

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.check import Limits, Target, check
-from epochzero.check.dryrun.inverse import Option, option_of
+from epochzero.check.dryrun.inverse import NumericOption, option_of
 from epochzero.check.findings import Unknown
 from epochzero.check.launch import read_job
 from epochzero.check.program.interpreter import read_program
@@ -43,8 +43,8 @@ def program(folder: Path, *arguments: str) -> Program:
 
 @pytest.mark.parametrize("name", ["layer-count", "--layer_count", "n"])
 def test_an_option_is_found_by_its_name(name: str, tmp_path: Path) -> None:
-    assert option_of(program(tmp_path), name) == Option("--layer_count", 1)
-    assert option_of(program(tmp_path, "-n", "64"), name) == Option("--layer_count", 64)
+    assert option_of(program(tmp_path), name) == NumericOption("--layer_count", 1)
+    assert option_of(program(tmp_path, "-n", "64"), name) == NumericOption("--layer_count", 64)
 
 
 @pytest.mark.parametrize("name", ["name", "batch-size"])
@@ -54,7 +54,11 @@ def test_what_is_no_number_or_no_option_is_unknown(name: str, tmp_path: Path) ->
 
 def test_the_last_value_counts(tmp_path: Path) -> None:
     job = program(tmp_path, "-n", "64").job
-    assert Option("--layer_count", 64).given(job, 96).argv == ("-n", "64", "--layer_count=96")
+    assert NumericOption("--layer_count", 64).given(job, 96).argv == (
+        "-n",
+        "64",
+        "--layer_count=96",
+    )
 
 
 @pytest.mark.usefixtures("preloaded")

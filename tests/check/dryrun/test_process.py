@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 import epochzero
-from epochzero.check.dryrun.contain import Ended, Limits, Means, best_containment, containment_by
+from epochzero.check.dryrun.contain import Exit, Limits, Means, best_containment, containment_by
 from epochzero.check.dryrun.contain.environment import contained_environment
 from epochzero.check.dryrun.process import run_contained
 from tests.waiting import wait_until
@@ -219,14 +219,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Ended]]:
+def run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Exit]]:
     """Run a program; afterwards nothing may have changed, and no process or scratch be left."""
     scratches = folder.parent / "scratches"
     scratches.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(scratches))
     before = state_of(folder)
 
-    def run(code: str, means: Means = Means.NAMESPACES, **limits: float) -> Ended:
+    def run(code: str, means: Means = Means.NAMESPACES, **limits: float) -> Exit:
         (folder.parent / "script.py").write_text(textwrap.dedent(code))
         return run_contained(
             [sys.executable, str(folder.parent / "script.py")],
@@ -277,9 +277,7 @@ MOUNTED = pytest.mark.xfail(
         for name in (*CASES, *IN_NAMESPACES)
     ],
 )
-def test_whatever_a_job_does_is_survived_and_explained(
-    name: str, run: Callable[..., Ended]
-) -> None:
+def test_whatever_a_job_does_is_survived_and_explained(name: str, run: Callable[..., Exit]) -> None:
     case = (CASES | IN_NAMESPACES)[name]
     ended = run(case.code, **case.limits)
     assert re.search(case.why, ended.why), ended
@@ -288,7 +286,7 @@ def test_whatever_a_job_does_is_survived_and_explained(
 
 
 @namespaces
-def test_workers_of_every_start_method_run(run: Callable[..., Ended]) -> None:
+def test_workers_of_every_start_method_run(run: Callable[..., Exit]) -> None:
     ended = run(WORKERS)
     assert ended.output.splitlines() == [
         f"{method} [0, 1, 4, 9]" for method in ("fork", "spawn", "forkserver")
@@ -296,7 +294,7 @@ def test_workers_of_every_start_method_run(run: Callable[..., Ended]) -> None:
 
 
 @namespaces
-def test_workers_of_a_data_loader_share_memory(run: Callable[..., Ended]) -> None:
+def test_workers_of_a_data_loader_share_memory(run: Callable[..., Exit]) -> None:
     pytest.importorskip("torch")
     ended = run(
         """
@@ -312,7 +310,7 @@ def test_workers_of_a_data_loader_share_memory(run: Callable[..., Ended]) -> Non
 
 
 @namespaces
-def test_what_would_have_been_written_is_told(run: Callable[..., Ended], folder: Path) -> None:
+def test_what_would_have_been_written_is_told(run: Callable[..., Exit], folder: Path) -> None:
     ended = run(
         """
         import os
@@ -331,7 +329,7 @@ def test_what_would_have_been_written_is_told(run: Callable[..., Ended], folder:
 
 
 @namespaces
-def test_records_come_as_lines_within_bounds(run: Callable[..., Ended]) -> None:
+def test_records_come_as_lines_within_bounds(run: Callable[..., Exit]) -> None:
     ended = run(
         """
         import os
@@ -349,7 +347,7 @@ def test_records_come_as_lines_within_bounds(run: Callable[..., Ended]) -> None:
 
 @namespaces
 def test_a_thousand_files_at_the_same_time_as_a_limit_are_counted(
-    run: Callable[..., Ended],
+    run: Callable[..., Exit],
 ) -> None:
     ended = run("for n in range(3000): open(f'f{n}', 'w').close()")
     assert len(ended.changes) + ended.changes_left_out == 3000

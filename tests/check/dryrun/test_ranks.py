@@ -14,7 +14,7 @@ from epochzero.check import CheckResult, Limits, Target, check
 from epochzero.check.dryrun.child.agreement import Agreement
 from epochzero.check.dryrun.fork_server import fits
 from epochzero.check.dryrun.hangs import hang
-from epochzero.check.dryrun.records import Hung, read
+from epochzero.check.dryrun.records import HangRecord, read
 from epochzero.check.launch.model import Job
 
 pytest.importorskip("torch", reason="the scripts train with torch")
@@ -204,7 +204,7 @@ def test_the_rank_that_is_alone_in_a_loop_is_named(tmp_path: Path) -> None:
         b' "loops": [{"path": "/j/t.py", "line": 7, "end": 12, "taken": 4}], "visited": []}]}'
     )
     (hung,) = read([record])
-    assert isinstance(hung, Hung)
+    assert isinstance(hung, HangRecord)
     job = Job(argv=(), script=Path("/j/t.py"), module="", folder=Path("/j"))
     found = hang(hung, job, "error")
     assert (found.place.path, found.place.line) == ("t.py", 9)

@@ -8,13 +8,13 @@ import pytest
 
 from epochzero.check.dryrun.attempt import DryRunAttempt, DryRunPlan
 from epochzero.check.dryrun.contain import best_containment
-from epochzero.check.dryrun.contain.model import Ended
+from epochzero.check.dryrun.contain.model import Exit
 from epochzero.check.dryrun.model import Mode
-from epochzero.check.dryrun.reconciliation import Answer, Outcome, agreed
-from epochzero.check.dryrun.records import Frame, Raised, Record, Unfit
+from epochzero.check.dryrun.reconciliation import Answer, RunOutcome, agreed
+from epochzero.check.dryrun.records import ErrorRecord, Frame, Record, UnfitRecord
 from epochzero.check.findings import Finding, SourceLocation, Unknown
 
-ENDED = Ended("", 1, "", "", 1.0, 0, "", 0, (), 0, (), 0, best_containment())
+ENDED = Exit("", 1, "", "", 1.0, 0, "", 0, (), 0, (), 0, best_containment())
 FINDING = Finding(
     "dry-run-failed", "error", "tensor_mismatch", "training", SourceLocation("a.py", 3), "", "", ""
 )
@@ -23,10 +23,10 @@ UNKNOWN = Unknown("the code after this line", "it needs a GPU", SourceLocation("
 
 def outcome(
     mode: Mode, answer: Answer | None, message: str = "", *, record: Record | None = None
-) -> Outcome:
+) -> RunOutcome:
     frames = (Frame("/lib/torch/functional.py", 1),)
-    raised = Raised("RuntimeError", message, frames=frames)
-    return Outcome(DryRunAttempt(DryRunPlan(mode), ENDED, (record or raised,)), answer)
+    raised = ErrorRecord("RuntimeError", message, frames=frames)
+    return RunOutcome(DryRunAttempt(DryRunPlan(mode), ENDED, (record or raised,)), answer)
 
 
 def together(
@@ -82,14 +82,14 @@ def test_what_the_gpu_tried_is_not_unknown() -> None:
 
 def test_a_torch_that_cannot_pretend() -> None:
     unfit = Unknown("errors that occur only on a GPU", "this torch cannot", SourceLocation("a.py"))
-    fake = outcome("fake", unfit, record=Unfit("this torch cannot"))
+    fake = outcome("fake", unfit, record=UnfitRecord("this torch cannot"))
     assert agreed([outcome("real", None), fake]) == [unfit]
     assert agreed([outcome("real", UNKNOWN), fake]) == [UNKNOWN]
 
 
 def test_what_fails_among_processes_counts_only_where_all_of_them_are() -> None:
     frames = (Frame("/lib/torch/distributed/device_mesh.py", 9),)
-    raised = Raised(
+    raised = ErrorRecord(
         "RuntimeError", "Mesh should not be bigger than the world size 1", frames=frames
     )
     real = outcome("real", FINDING, record=raised)

@@ -7,7 +7,14 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.check.dryrun.records import LONGEST_TEXT, MOST_RECORDS, Frame, Raised, Reached, read
+from epochzero.check.dryrun.records import (
+    LONGEST_TEXT,
+    MOST_RECORDS,
+    ErrorRecord,
+    Frame,
+    VisitRecord,
+    read,
+)
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -33,20 +40,22 @@ def test_records_are_typed() -> None:
         },
     ]
     reached, raised = read(json.dumps(line).encode() for line in lines)
-    assert reached == Reached("save", "training", "t.py", 3)
-    assert raised == Raised("KeyError", "'x'", certain=True, frames=(Frame("t.py", 3, "f", "f()"),))
+    assert reached == VisitRecord("save", "training", "t.py", 3)
+    assert raised == ErrorRecord(
+        "KeyError", "'x'", certain=True, frames=(Frame("t.py", 3, "f", "f()"),)
+    )
 
 
 def test_a_field_of_another_type_is_left_out() -> None:
     line = {"kind": "reached", "how": 7, "line": "3", "path": True}
-    assert list(read([json.dumps(line).encode()])) == [Reached()]
+    assert list(read([json.dumps(line).encode()])) == [VisitRecord()]
 
 
 def test_what_is_read_is_bounded() -> None:
     line = json.dumps({"kind": "reached", "how": "x" * 10**5}).encode()
     records = list(read([line] * (MOST_RECORDS + 5)))
     assert len(records) == MOST_RECORDS
-    assert isinstance(records[0], Reached)
+    assert isinstance(records[0], VisitRecord)
     assert len(records[0].how) == LONGEST_TEXT
 
 

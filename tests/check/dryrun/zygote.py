@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from epochzero.check.dryrun import fork_server
 
 
-class Scripts(fork_server.Preloaded):
+class Scripts(fork_server.PreloadedModules):
     """Forks that run a script, or are the launcher of a dry run."""
 
     def launch(self, request: dict[str, Any], given: list[int]) -> NoReturn:

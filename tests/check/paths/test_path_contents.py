@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochzero.check.paths import contents
-from epochzero.check.paths.contents import Reading, columns, format_of, inspect
+from epochzero.check.paths.contents import ReadMethod, columns, format_of, inspect
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:
@@ -87,20 +87,20 @@ def write(folder: Path, data: bytes) -> str:
 
 @pytest.mark.parametrize("kind", WHOLE)
 def test_a_whole_file_has_no_fault(kind: str, tmp_path: Path) -> None:
-    assert inspect(write(tmp_path, WHOLE[kind]), Reading(kind)) is None
+    assert inspect(write(tmp_path, WHOLE[kind]), ReadMethod(kind)) is None
 
 
 @pytest.mark.parametrize("kind", WHOLE)
 def test_a_file_that_is_cut_is_noticed(kind: str, tmp_path: Path) -> None:
     data = WHOLE[kind]
-    fault = inspect(write(tmp_path, data[: len(data) * 2 // 3]), Reading(kind))
+    fault = inspect(write(tmp_path, data[: len(data) * 2 // 3]), ReadMethod(kind))
     assert fault is not None
     assert fault.kind == "truncated"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in WHOLE if kind != "jsonl"])
 def test_an_empty_file_is_noticed(kind: str, tmp_path: Path) -> None:
-    fault = inspect(write(tmp_path, b""), Reading(kind))
+    fault = inspect(write(tmp_path, b""), ReadMethod(kind))
     assert fault is not None
     assert fault.kind == "empty"
 
@@ -108,7 +108,7 @@ def test_an_empty_file_is_noticed(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", WHOLE)
 def test_a_pointer_of_git_lfs_is_noticed(kind: str, tmp_path: Path) -> None:
     pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
-    fault = inspect(write(tmp_path, pointer), Reading(kind))
+    fault = inspect(write(tmp_path, pointer), ReadMethod(kind))
     assert fault is not None
     assert "Git LFS" in fault.what
 
@@ -117,26 +117,26 @@ def test_a_pointer_of_git_lfs_is_noticed(kind: str, tmp_path: Path) -> None:
 def test_another_encoding_is_noticed_wherever_it_is(where: float, tmp_path: Path) -> None:
     lines = [b"pos\ta film\n"] * 30_000
     lines[min(int(where * 30_000), 29_999)] = b"pos\tl'ann\xe9e\n"
-    fault = inspect(write(tmp_path, b"".join(lines)), Reading("text"))
+    fault = inspect(write(tmp_path, b"".join(lines)), ReadMethod("text"))
     assert fault is not None
     assert fault.kind == "encoding"
-    assert inspect(write(tmp_path, b"".join(lines)), Reading("text", strict=False)) is None
-    assert inspect(write(tmp_path, b"".join(lines)), Reading("text", "latin-1")) is None
+    assert inspect(write(tmp_path, b"".join(lines)), ReadMethod("text", strict=False)) is None
+    assert inspect(write(tmp_path, b"".join(lines)), ReadMethod("text", "latin-1")) is None
 
 
 def test_a_large_text_in_utf_8_has_no_fault(tmp_path: Path) -> None:
     text = "größe\n" * 60_000
-    assert inspect(write(tmp_path, text.encode()), Reading("text")) is None
+    assert inspect(write(tmp_path, text.encode()), ReadMethod("text")) is None
 
 
 def test_a_row_with_too_many_fields_is_named_by_its_line(tmp_path: Path) -> None:
-    fault = inspect(write(tmp_path, b"a,b\n1,2\n1,2,3\n"), Reading("csv"))
+    fault = inspect(write(tmp_path, b"a,b\n1,2\n1,2,3\n"), ReadMethod("csv"))
     assert fault is not None
     assert "line 3" in fault.what
 
 
 def test_a_table_with_an_index_without_a_name_has_no_fault(tmp_path: Path) -> None:
-    assert inspect(write(tmp_path, b"a,b\nx,1,2\ny,3,4\n"), Reading("csv")) is None
+    assert inspect(write(tmp_path, b"a,b\nx,1,2\ny,3,4\n"), ReadMethod("csv")) is None
 
 
 def test_a_pickle_is_not_executed(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_pickle_is_not_executed(tmp_path: Path) -> None:
         def __reduce__(self) -> tuple[object, tuple[str]]:
             return (os.mkdir, (str(tmp_path / "made"),))
 
-    assert inspect(write(tmp_path, pickle.dumps(Hostile())), Reading("pickle")) is None
+    assert inspect(write(tmp_path, pickle.dumps(Hostile())), ReadMethod("pickle")) is None
     assert not (tmp_path / "made").exists()
 
 
@@ -153,7 +153,7 @@ def test_what_is_no_regular_file_is_left_alone(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     loop.symlink_to(loop)
     for path in (pipe, loop, tmp_path, tmp_path / "none"):
-        assert inspect(str(path), Reading("csv")) is None
+        assert inspect(str(path), ReadMethod("csv")) is None
 
 
 def test_the_header_of_a_table(tmp_path: Path) -> None:
@@ -167,11 +167,11 @@ def test_objects_in_an_array_are_pickled(tmp_path: Path) -> None:
     np.save(file, np.array([{}, 1], dtype=object), allow_pickle=True)
     for data in (file.getvalue(), pickle.dumps([1])):
         path = write(tmp_path, data)
-        assert inspect(path, Reading("npy")) is None
-        fault = inspect(path, Reading("npy", pickles=False))
+        assert inspect(path, ReadMethod("npy")) is None
+        fault = inspect(path, ReadMethod("npy", pickles=False))
         assert fault is not None
         assert "allow_pickle" in fault.what
-    assert inspect(write(tmp_path, npy()), Reading("npy", pickles=False)) is None
+    assert inspect(write(tmp_path, npy()), ReadMethod("npy", pickles=False)) is None
 
 
 @pytest.mark.parametrize(
@@ -204,4 +204,4 @@ def test_no_bytes_make_it_fail(kind: str, like: str, data: bytes, draw: st.DataO
         file = io.BytesIO(one)
         # These are what `inspect` takes for "nothing can be told".
         with contextlib.suppress(OSError, ValueError, OverflowError, MemoryError, RecursionError):
-            contents._inspect(file, len(one), Reading(kind))
+            contents._inspect(file, len(one), ReadMethod(kind))

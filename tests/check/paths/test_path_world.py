@@ -12,7 +12,7 @@ from epochzero.check import check
 from epochzero.check.findings import SourceLocation
 from epochzero.check.launch.model import CommandSource, Job, LaunchScript
 from epochzero.check.paths.world import World, world_of
-from epochzero.check.program.events import Called, Situation
+from epochzero.check.program.events import LibraryCall, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import ANYTHING, Constant, Instance, Text, Value
 from epochzero.check.target.model import Mount, Target, User
@@ -21,16 +21,18 @@ NOWHERE = Target("cluster")
 AT = Situation(SourceLocation("train.py", 1))
 
 
-def call(name: str, *arguments: Value | str, at: Situation = AT, **keywords: Value | str) -> Called:
+def call(
+    name: str, *arguments: Value | str, at: Situation = AT, **keywords: Value | str
+) -> LibraryCall:
     """A call; texts among the arguments stand for constants."""
     values = tuple(Constant(one) if isinstance(one, str) else one for one in arguments)
     named = {key: Constant(one) if isinstance(one, str) else one for key, one in keywords.items()}
     receiver = Instance("pathlib.Path", values[:1]) if name.startswith("pathlib.") else None
     given = values[1:] if receiver else values
-    return Called(name, given, named, receiver, True, Instance(name, values), at)
+    return LibraryCall(name, given, named, receiver, True, Instance(name, values), at)
 
 
-def world(folder: Path, *calls: Called, target: Target = NOWHERE, **of_job: object) -> World:
+def world(folder: Path, *calls: LibraryCall, target: Target = NOWHERE, **of_job: object) -> World:
     job = Job((), folder / "train.py", "", folder, **of_job)  # type: ignore[arg-type]
     return World(Program(job, {}, calls), target)
 
@@ -73,7 +75,7 @@ def test_what_git_ignores_may_lie_on_the_target_alone(tmp_path: Path) -> None:
     ],
 )
 def test_what_was_or_may_have_been_written_is_no_longer_missing(
-    before: Called, tmp_path: Path
+    before: LibraryCall, tmp_path: Path
 ) -> None:
     assert not [rule for rule, _ in told(world(tmp_path, before, READ)) if "found" in rule]
 
@@ -89,7 +91,7 @@ def test_what_was_or_may_have_been_written_is_no_longer_missing(
         call("builtins.open", Text(("data/best_", ANYTHING, ".txt")), "w"),
     ],
 )
-def test_what_makes_no_such_file_changes_nothing(before: Called, tmp_path: Path) -> None:
+def test_what_makes_no_such_file_changes_nothing(before: LibraryCall, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     assert told(world(tmp_path, before, READ)) == [("path-not-found", "error")]
 

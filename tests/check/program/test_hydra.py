@@ -8,7 +8,7 @@ import pytest
 
 from epochzero.check.findings import SourceLocation
 from epochzero.check.program.arguments import parse
-from epochzero.check.program.parsers.model import Parsed, ParserSpec
+from epochzero.check.program.parsers.model import ParsedCommand, ParserSpec
 from epochzero.check.program.values import Anything, Constant, Items, Value
 
 FILES = {
@@ -44,7 +44,7 @@ def plainly(value: Value) -> object:
     return value.value if isinstance(value, Constant) else value
 
 
-def said(parsed: Parsed) -> list[tuple[str, str, str]]:
+def said(parsed: ParsedCommand) -> list[tuple[str, str, str]]:
     return [(p.kind, p.option, p.near) for p in parsed.problems]
 
 

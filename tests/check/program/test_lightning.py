@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from epochzero.check.findings import SourceLocation
 from epochzero.check.program.arguments import parse
 from epochzero.check.program.model import Program
-from epochzero.check.program.parsers.model import OptionSpec, Parsed, ParserSpec
+from epochzero.check.program.parsers.model import OptionSpec, ParsedCommand, ParserSpec
 from epochzero.check.program.values import Constant
 
 Read = Callable[..., Program]
@@ -44,7 +44,7 @@ FILES = {
 }
 
 
-def parsed(program: Program) -> Parsed:
+def parsed(program: Program) -> ParsedCommand:
     (found,) = program.parsed
     return found
 

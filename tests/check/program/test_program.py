@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.check.program import library
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import (
     Anything,
@@ -26,11 +26,11 @@ from tests.waiting import bounded_work
 Read = Callable[..., Program]
 
 
-def calls(program: Program, name: str) -> list[Called]:
+def calls(program: Program, name: str) -> list[LibraryCall]:
     return [call for call in program.calls if call.name == name]
 
 
-def call(program: Program, name: str) -> Called:
+def call(program: Program, name: str) -> LibraryCall:
     (found,) = calls(program, name)
     return found
 

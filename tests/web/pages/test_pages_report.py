@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 
 from epochzero.errors import InputError
 from epochzero.web import report_jobs
-from epochzero.web.report_jobs import Made, Reporting, Wanted
+from epochzero.web.report_jobs import GeneratedReport, Reporting, Wanted
 from tests.waiting import PATIENCE_S
 from tests.web.pages.conftest import opened
 from tests.web.pages.made import HOSTILE
@@ -131,8 +131,8 @@ def test_what_is_old_is_made_again_and_of_too_many_the_first_goes(
 ) -> None:
     moments = iter((time.time(), time.time() - 7200, *[time.time()] * 20))
 
-    def make(self: Reporting, wanted: Wanted) -> Made:
-        return Made("", "", {}, b"", next(moments), is_cut=False)
+    def make(self: Reporting, wanted: Wanted) -> GeneratedReport:
+        return GeneratedReport("", "", {}, b"", next(moments), is_cut=False)
 
     monkeypatch.setattr(Reporting, "_make", make)
     made = Reporting()
@@ -148,7 +148,7 @@ def test_what_is_old_is_made_again_and_of_too_many_the_first_goes(
     made.stop()
 
 
-def until(made: Reporting, wanted: Wanted) -> Made:
+def until(made: Reporting, wanted: Wanted) -> GeneratedReport:
     """The report when it is there."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:

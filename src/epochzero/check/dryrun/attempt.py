@@ -10,11 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from epochzero.check.dryrun.contain.model import Ended, Limits
+from epochzero.check.dryrun.contain.model import Exit, Limits
 from epochzero.check.dryrun.model import Ending, Mode, ProvidedFiles
 from epochzero.check.dryrun.process import RECORDS_DESCRIPTOR, SPEC_DESCRIPTOR, run_contained
-from epochzero.check.dryrun.records import Ended as Finished
-from epochzero.check.dryrun.records import Hung, Raised, Record, Resumed, Unfit, read
+from epochzero.check.dryrun.records import (
+    EndRecord,
+    ErrorRecord,
+    HangRecord,
+    Record,
+    ResumeRecord,
+    UnfitRecord,
+    read,
+)
 from epochzero.check.launch.model import Job
 from epochzero.check.target.model import GPU
 from epochzero.launchers import variables_with_value
@@ -67,7 +74,7 @@ class DryRunAttempt:
     """One run of the child, with its output."""
 
     plan: DryRunPlan
-    ended: Ended
+    ended: Exit
     records: tuple[Record, ...]
 
     def of(self, kind: type[_Kind]) -> list[_Kind]:
@@ -75,41 +82,41 @@ class DryRunAttempt:
         return [record for record in self.records if isinstance(record, kind)]
 
     @property
-    def resumed(self) -> Resumed | None:
+    def resumed(self) -> ResumeRecord | None:
         """The script completed, and was started again with its checkpoint."""
-        return next(iter(self.of(Resumed)), None)
+        return next(iter(self.of(ResumeRecord)), None)
 
     @property
-    def raised(self) -> Raised | None:
+    def raised(self) -> ErrorRecord | None:
         """The error that ended the script."""
-        return next(reversed(self.of(Raised)), None)
+        return next(reversed(self.of(ErrorRecord)), None)
 
     @property
-    def hung(self) -> Hung | None:
+    def hung(self) -> HangRecord | None:
         """Where the ranks of the job wait for each other."""
-        return next(iter(self.of(Hung)), None)
+        return next(iter(self.of(HangRecord)), None)
 
     @property
-    def unfit(self) -> Unfit | None:
+    def unfit(self) -> UnfitRecord | None:
         """Why the GPUs could not be simulated."""
-        return next(iter(self.of(Unfit)), None)
+        return next(iter(self.of(UnfitRecord)), None)
 
     @property
     def ended_itself(self) -> bool:
         """Whether the process exited although Python did not end the script."""
-        told = self.of(Finished) or self.raised or self.hung or self.unfit
+        told = self.of(EndRecord) or self.raised or self.hung or self.unfit
         return not told and self.ended.code is not None
 
     @property
     def in_order(self) -> bool:
         """Whether the script itself reported its end, if only because of the time limit."""
         last = next((r for r in reversed(self.records) if isinstance(r, _ENDS)), None)
-        return isinstance(last, Finished)
+        return isinstance(last, EndRecord)
 
     @property
     def ending(self) -> Ending:
         """How it ended, as one word."""
-        told = self.of(Finished)
+        told = self.of(EndRecord)
         if self.ended.limit == "time" or (self.in_order and told[-1].why == "time"):
             return "time"
         if self.ended.limit or self.ended.signal:
@@ -117,7 +124,7 @@ class DryRunAttempt:
         return "failed" if self.raised or self.ended.code else "finished"
 
 
-_ENDS = (Finished, Raised, Resumed)
+_ENDS = (EndRecord, ErrorRecord, ResumeRecord)
 
 
 def attempt(

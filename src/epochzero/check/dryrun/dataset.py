@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from epochzero.check.dryrun.contain.model import Ended, Limits
+from epochzero.check.dryrun.contain.model import Exit, Limits
 from epochzero.check.dryrun.process import RECORDS_DESCRIPTOR, SPEC_DESCRIPTOR, run_contained
 from epochzero.data import Array
 from epochzero.errors import InputError
@@ -57,7 +57,7 @@ def draw_items(
     return items
 
 
-def _records(ended: Ended) -> Iterator[Mapping[str, Any]]:
+def _records(ended: Exit) -> Iterator[Mapping[str, Any]]:
     """The output of the child; the user's code may have written it."""
     for line in ended.records:
         try:

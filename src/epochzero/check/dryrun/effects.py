@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from epochzero.check.dryrun.attempt import DryRunPlan
-from epochzero.check.dryrun.contain.model import Ended, FileChange
-from epochzero.check.dryrun.model import Effects, ProvidedFiles, Written
-from epochzero.check.dryrun.records import Network, Record, Saved, Spawned
+from epochzero.check.dryrun.contain.model import Exit, FileChange
+from epochzero.check.dryrun.model import Effects, ProvidedFiles, WrittenFiles
+from epochzero.check.dryrun.records import Network, Record, SaveRecord, SpawnRecord
 from epochzero.check.launch.model import Job
 
 MOST = 5
@@ -19,7 +19,10 @@ MOST = 5
 
 
 def effects_of(
-    ended: Sequence[Ended], records: Iterable[Record], job: Job, plans: Iterable[DryRunPlan] = ()
+    ended: Sequence[Exit],
+    records: Iterable[Record],
+    job: Job,
+    plans: Iterable[DryRunPlan] = (),
 ) -> Effects:
     """The side effects of the attempt that wrote most.
 
@@ -31,7 +34,7 @@ def effects_of(
     """
     told = list(records)
     made = [p for plan in plans for p in plan.made if p.source]
-    saved = {Path(value.path): value.bytes for value in told if isinstance(value, Saved)}
+    saved = {Path(value.path): value.bytes for value in told if isinstance(value, SaveRecord)}
     written = max(
         ([_in_full(c, saved) for c in process.changes if _is_own(c, made)] for process in ended),
         key=lambda changes: (sum(change.size for change in changes), len(changes)),
@@ -47,7 +50,7 @@ def effects_of(
             if change.how == "deleted"
         ),
         addresses=_named(value.address for value in told if isinstance(value, Network)),
-        programs=_named(value.program for value in told if isinstance(value, Spawned)),
+        programs=_named(value.program for value in told if isinstance(value, SpawnRecord)),
     )
 
 
@@ -66,7 +69,7 @@ def _in_full(change: FileChange, saved: Mapping[Path, int]) -> FileChange:
     return replace(change, size=max(change.size, saved.get(change.path, 0)))
 
 
-def _by_folder(changes: Iterable[FileChange], job: Job) -> Iterable[Written]:
+def _by_folder(changes: Iterable[FileChange], job: Job) -> Iterable[WrittenFiles]:
     """Sizes by top-level directory of the job, or by directory elsewhere; the largest first."""
     files: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
@@ -75,7 +78,7 @@ def _by_folder(changes: Iterable[FileChange], job: Job) -> Iterable[Written]:
         if not change.directory:
             files[folder] += 1
             sizes[folder] += change.size
-    return [Written(folder, files[folder], size) for folder, size in sizes.most_common(MOST)]
+    return [WrittenFiles(folder, files[folder], size) for folder, size in sizes.most_common(MOST)]
 
 
 def _shown(path: Path, base: Path) -> str:

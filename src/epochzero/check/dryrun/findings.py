@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from epochzero.check.dryrun.attempt import DryRunPlan
-from epochzero.check.dryrun.contain.model import Ended
+from epochzero.check.dryrun.contain.model import Exit
 from epochzero.check.dryrun.hangs import RULE as HANGS
 from epochzero.check.dryrun.hangs import hang
 from epochzero.check.dryrun.places import place_of
-from epochzero.check.dryrun.records import Frame, Hung, NaN, Raised, Resumed
+from epochzero.check.dryrun.records import ErrorRecord, Frame, HangRecord, NaN, ResumeRecord
 from epochzero.check.findings import Finding, Severity, SourceLocation, Unknown
 from epochzero.check.launch.model import COMMAND, Job
 from epochzero.check.target.model import Target
@@ -62,14 +62,14 @@ class DryRunFailure:
         hung: where its ranks wait for each other, if they do.
     """
 
-    raised: Raised | None
-    ended: Ended
+    raised: ErrorRecord | None
+    ended: Exit
     plan: DryRunPlan
     certain: bool
     ran_out: bool
     first: bool
-    resumed: Resumed | None = None
-    hung: Hung | None = None
+    resumed: ResumeRecord | None = None
+    hung: HangRecord | None = None
 
 
 def failure(failed: DryRunFailure, job: Job, target: Target) -> Finding | Unknown:
@@ -118,7 +118,7 @@ def nan_loss(record: NaN, job: Job) -> Finding:
     )
 
 
-def code_deleted(ended: Ended, job: Job) -> Finding | None:
+def code_deleted(ended: Exit, job: Job) -> Finding | None:
     """A job that deletes its own script, or the directory of the script."""
     script = job.script
     gone = [change.path for change in ended.changes if change.how == "deleted"]
@@ -391,7 +391,7 @@ _BEFORE = "earlier steps of the submission may not have run here"
 _QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")
 
 
-def _variable(raised: Raised) -> str:
+def _variable(raised: ErrorRecord) -> str:
     """The environment variable that caused the failure, which a launcher may set."""
     if (
         raised.type == "KeyError"
@@ -403,7 +403,7 @@ def _variable(raised: Raised) -> str:
     return expected[1] if expected else ""
 
 
-def _module_elsewhere(raised: Raised, job: Job, target: Target) -> str:
+def _module_elsewhere(raised: ErrorRecord, job: Job, target: Target) -> str:
     """A module that this Python lacks, unless the job starts on this machine with this Python.
 
     Of another platform, the target's description decides whether it has the module.
@@ -427,7 +427,7 @@ def _starts_here(job: Job) -> bool:
     )
 
 
-def _memory_elsewhere(raised: Raised, target: Target) -> str:
+def _memory_elsewhere(raised: ErrorRecord, target: Target) -> str:
     """More memory than a dry run may use, which the platform may have; empty if it does not."""
     asked = re.search(
         r"allocate (?:memory: you tried to allocate )?([\d.]+) ?(bytes|[KMGT]iB)", raised.message
@@ -452,7 +452,7 @@ def _missing_argument(job: Job, target: Target) -> str:
     )
 
 
-def _path_elsewhere(raised: Raised, job: Job, target: Target) -> str:
+def _path_elsewhere(raised: ErrorRecord, job: Job, target: Target) -> str:
     """A path outside the job directory, which may exist on another machine."""
     named = _QUOTED.findall(raised.message)
     path = Path(named[-1]) if named else Path()

@@ -115,7 +115,7 @@ def is_same_python(one: str, other: str) -> bool:
     )
 
 
-class Preloaded:
+class PreloadedModules:
     """The modules that are loaded here, and what they depend on.
 
     Raises:
@@ -323,7 +323,9 @@ def _report_exits(waiting: dict[int, socket.socket]) -> None:
                     answer.send(str(os.waitstatus_to_exitcode(status)).encode())
 
 
-def main(control: socket.socket, child: str, kind: type[Preloaded] = Preloaded) -> None:
+def main(
+    control: socket.socket, child: str, kind: type[PreloadedModules] = PreloadedModules
+) -> None:
     """Imports torch, reports which variables it read, and serves."""
     try:
         preloaded = kind(child)

@@ -15,7 +15,7 @@ from epochzero.check.dryrun.memory.resize import fused
 from epochzero.check.dryrun.memory.trace import Mark, Trace, trace_of
 from epochzero.check.dryrun.memory.zero import Zero, partitioned
 from epochzero.check.dryrun.places import place_of
-from epochzero.check.dryrun.records import Allocated, Configured
+from epochzero.check.dryrun.records import AllocationRecord, EngineRecord
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.launch.model import Job
 from epochzero.check.target.model import GPU, Target
@@ -72,7 +72,7 @@ def variables_of(job: Job, target: Target, environment: Mapping[str, str]) -> Ma
 def trace_of_run(run: DryRunAttempt, job: Job) -> Trace | str:
     """The allocations of the job on its GPU, or why they are unknown."""
     try:
-        trace = trace_of(line for allocated in run.of(Allocated) for line in allocated.lines)
+        trace = trace_of(line for allocated in run.of(AllocationRecord) for line in allocated.lines)
     except InputError as error:
         return str(error)
     if run.ending != "finished" and not _is_whole(trace):
@@ -84,7 +84,7 @@ def trace_of_run(run: DryRunAttempt, job: Job) -> Trace | str:
     trace = extrapolated(trace)
     if trace.compiled:
         trace = fused(trace)
-    for engine in run.of(Configured)[:1]:
+    for engine in run.of(EngineRecord)[:1]:
         trace = partitioned(trace, Zero.read(engine.config), job.ranks)
     return trace
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from epochzero.check.dryrun.places import place_of
-from epochzero.check.dryrun.records import Hung, LoopPosition, RankPosition
+from epochzero.check.dryrun.records import HangRecord, LoopPosition, RankPosition
 from epochzero.check.findings import Finding, Severity, SourceLocation
 from epochzero.check.launch.model import Job
 
 RULE = "dry-run-hangs"
 
 
-def hang(hung: Hung, job: Job, severity: Severity, doubt: str = "") -> Finding:
+def hang(hung: HangRecord, job: Job, severity: Severity, doubt: str = "") -> Finding:
     """The finding of a hang, at the line that only some of the ranks reach.
 
     Args:

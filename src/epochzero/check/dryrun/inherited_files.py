@@ -15,7 +15,7 @@ from epochzero.check.dryrun.contain.model import FileChange
 from epochzero.check.dryrun.model import Mode, ProvidedFiles
 
 
-class Handed:
+class InheritedFiles:
     """The files that jobs have written, and the directory for the next ones.
 
     Args:
@@ -28,7 +28,7 @@ class Handed:
 
     @classmethod
     @contextmanager
-    def on(cls) -> Iterator[Handed]:
+    def on(cls) -> Iterator[InheritedFiles]:
         """Create the store in a temporary directory, for the duration of the block."""
         with tempfile.TemporaryDirectory(prefix="epochzero-") as folder:
             yield cls(Path(folder))

@@ -15,17 +15,17 @@ from epochzero.check.dryrun.memory.fit import Largest, largest, smallest_gpu
 from epochzero.check.dryrun.memory.history import UNCORRECTED, PastPeak
 from epochzero.check.dryrun.memory.layout import Layout, LayoutMemory, divided
 from epochzero.check.dryrun.memory.trace import Trace
-from epochzero.check.dryrun.records import Tries
+from epochzero.check.dryrun.records import TrialRecord
 from epochzero.check.findings import Unknown
 from epochzero.check.launch.model import Job
 from epochzero.check.program.model import Program
-from epochzero.check.program.parsers.model import OptionSpec, Parsed
+from epochzero.check.program.parsers.model import OptionSpec, ParsedCommand
 from epochzero.check.program.values import Constant
 from epochzero.check.target.model import GPU, Target
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class NumericOption:
     """A numeric option of a job.
 
     Attributes:
@@ -41,7 +41,7 @@ class Option:
         return replace(job, argv=(*job.argv, f"{self.flag}={value}"))
 
 
-def option_of(program: Program, name: str) -> Option | Unknown:
+def option_of(program: Program, name: str) -> NumericOption | Unknown:
     """The option of a program's parsers by its name, with or without dashes.
 
     Its value must be known, from the command line or from its default.
@@ -66,7 +66,7 @@ def _plain(name: str) -> str:
     return name.lstrip("-").replace("_", "-")
 
 
-def _told(parsed: Parsed, option: OptionSpec) -> Option | None:
+def _told(parsed: ParsedCommand, option: OptionSpec) -> NumericOption | None:
     """The option with its value; None if that is not a positive integer."""
     names = set(map(_plain, _names(option)))
     values = (value for name, value in parsed.values.items() if _plain(name) in names)
@@ -75,7 +75,7 @@ def _told(parsed: Parsed, option: OptionSpec) -> Option | None:
         return None
     longest = max(option.flags, key=len)
     bare = longest.startswith("-") or parsed.spec.kind == "hydra"
-    return Option(longest if bare else f"--{longest}", value)
+    return NumericOption(longest if bare else f"--{longest}", value)
 
 
 def smallest_of(
@@ -91,7 +91,7 @@ def smallest_of(
 
 def largest_of(
     job: Job,
-    option: Option,
+    option: NumericOption,
     known: Sequence[DryRunAttempt],
     plan: DryRunPlan,
     target: Target,
@@ -115,7 +115,7 @@ def largest_of(
     """
 
     def traced(value: int) -> Trace | None:
-        hear(Tries(option.flag, value))
+        hear(TrialRecord(option.flag, value))
         if value == option.value:
             return _trace(known, job)
         other, once = option.given(job, value), replace(plan, resume=False)

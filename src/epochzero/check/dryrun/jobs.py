@@ -10,8 +10,8 @@ from functools import partial
 from epochzero.check.data import DataSet
 from epochzero.check.dryrun.contain.model import Limits
 from epochzero.check.dryrun.gpus import not_pretended, pretended_gpus
-from epochzero.check.dryrun.inherited_files import Handed
-from epochzero.check.dryrun.inverse import Option, option_of
+from epochzero.check.dryrun.inherited_files import InheritedFiles
+from epochzero.check.dryrun.inverse import NumericOption, option_of
 from epochzero.check.dryrun.memory.layout import Layout
 from epochzero.check.dryrun.model import DryRun, ProvidedFiles
 from epochzero.check.dryrun.run import dry_run
@@ -44,7 +44,7 @@ def dry_run_all(
         for program, platform in zip(programs, platforms, strict=True)
         if program.job.is_program and not program.job.unsure and program.job.complete
     ]
-    with Handed.on() if len(runnable) > 1 else nullcontext() as handed:
+    with InheritedFiles.on() if len(runnable) > 1 else nullcontext() as handed:
         runs = [partial(_dry_run, request, limits, handed, claims, *each) for each in runnable]
         if not data:
             return tuple(run((), True) for run in runs)
@@ -57,7 +57,7 @@ def dry_run_all(
 def _dry_run(
     request: CheckRequest,
     limits: Limits,
-    handed: Handed | None,
+    handed: InheritedFiles | None,
     claims: Sequence[SourceLocation],
     program: Program,
     platform: Target,
@@ -76,7 +76,7 @@ def _dry_run(
         first=program.before is None,
         made=made,
         handed=handed if regular else None,
-        fit=option if isinstance(option, Option) else None,
+        fit=option if isinstance(option, NumericOption) else None,
         history=request.history,
         layout=Layout.read(request.layout) if request.layout and regular else None,
         claims=claims if platform.here else (),

@@ -34,7 +34,7 @@ PARTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class JobPart:
     """A part of the job, such as ``save``: one of `PARTS`.
 
     Attributes:
@@ -80,7 +80,7 @@ class ProvidedFiles(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFiles:
     """Files that the job would have written in one location.
 
     Attributes:
@@ -109,7 +109,7 @@ class Effects:
 
     containment: str
     leaks: str = ""
-    written: tuple[Written, ...] = ()
+    written: tuple[WrittenFiles, ...] = ()
     deleted: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
@@ -142,7 +142,7 @@ class DryRun:
     modes: tuple[Mode, ...]
     gpus: tuple[str, ...]
     ended: Ending
-    parts: tuple[Part, ...]
+    parts: tuple[JobPart, ...]
     findings: tuple[Finding, ...]
     unknowns: tuple[Unknown, ...]
     assumptions: tuple[Assumption, ...]

@@ -22,7 +22,7 @@ from typing import IO, Any
 from epochzero.check.dryrun.child.guard import SCRATCH_VARIABLE
 from epochzero.check.dryrun.contain import best_containment
 from epochzero.check.dryrun.contain.environment import contained_environment
-from epochzero.check.dryrun.contain.model import Containment, Ended, FileChange, Limits, Means
+from epochzero.check.dryrun.contain.model import Containment, Exit, FileChange, Limits, Means
 from epochzero.check.dryrun.launchers import Launcher, start_launcher
 
 SPEC_DESCRIPTOR = 3
@@ -44,7 +44,7 @@ def run_contained(
     containment: Containment | None = None,
     keep: Path | None = None,
     hear: Callable[[bytes], object] = lambda _: None,
-) -> Ended:
+) -> Exit:
     """Run a command without lasting side effects.
 
     The job finds the specification on descriptor `SPEC_DESCRIPTOR` and writes records, one per line,
@@ -263,7 +263,7 @@ def _ended(
     how: Containment,
     keep: Path | None,
     seconds: float,
-) -> Ended:
+) -> Exit:
     status = account.get("status")
     limit = str(account.get("limit", ""))
     code, name = _decoded(status)
@@ -277,7 +277,7 @@ def _ended(
         )
         for n, c in enumerate(account.get("changes", []))
     ]
-    return Ended(
+    return Exit(
         why=_why(account, code, name, limits),
         code=code,
         signal=name,

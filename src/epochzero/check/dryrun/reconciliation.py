@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from epochzero.check.dryrun.attempt import DryRunAttempt
-from epochzero.check.dryrun.records import Raised
+from epochzero.check.dryrun.records import ErrorRecord
 from epochzero.check.findings import Finding, Unknown
 
 Answer = Finding | Unknown
@@ -31,7 +31,7 @@ _OF_GPU = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """The result of a run; none if it completed."""
 
     run: DryRunAttempt
@@ -40,11 +40,11 @@ class Outcome:
     @property
     def shown(self) -> str:
         """The error that ended it, as Python prints it."""
-        raised = self.run.raised or Raised()
+        raised = self.run.raised or ErrorRecord()
         return f"{raised.type}: {raised.message}"
 
 
-def agreed(outcomes: Sequence[Outcome]) -> list[Answer]:
+def agreed(outcomes: Sequence[RunOutcome]) -> list[Answer]:
     """The results of a run with real values, and of one on simulated GPUs, if there was one."""
     if len(outcomes) == 1:
         return [outcome.answer for outcome in outcomes if outcome.answer]
@@ -60,7 +60,7 @@ def _same(one: Finding, other: Finding) -> bool:
     return near or one.category == other.category
 
 
-def _of_fake(fake: Outcome, real: Outcome) -> Iterator[Answer]:
+def _of_fake(fake: RunOutcome, real: RunOutcome) -> Iterator[Answer]:
     found = fake.answer
     if isinstance(found, Unknown):
         if not (fake.run.unfit and real.answer):
@@ -74,7 +74,7 @@ def _of_fake(fake: Outcome, real: Outcome) -> Iterator[Answer]:
             yield Unknown("the code after this line on the GPU", _VALUES, found.place)
 
 
-def _of_real(real: Outcome, fake: Outcome) -> Iterator[Answer]:
+def _of_real(real: RunOutcome, fake: RunOutcome) -> Iterator[Answer]:
     found = real.answer
     if isinstance(found, Unknown):
         if isinstance(fake.answer, Unknown) or fake.run.unfit:
@@ -83,9 +83,9 @@ def _of_real(real: Outcome, fake: Outcome) -> Iterator[Answer]:
         yield found
 
 
-def _is_of_the_cpu(real: Outcome) -> bool:
+def _is_of_the_cpu(real: RunOutcome) -> bool:
     """Whether a failure may result from a run without a GPU, on a single process of several."""
-    raised = real.run.raised or Raised()
+    raised = real.run.raised or ErrorRecord()
     if _OF_SIMULATION in raised.message:
         return False
     alone = not raised.trace
@@ -102,7 +102,7 @@ _VALUES = (
 )
 
 
-def _raised_by_torch(outcome: Outcome) -> bool:
-    raised = outcome.run.raised or Raised()
+def _raised_by_torch(outcome: RunOutcome) -> bool:
+    raised = outcome.run.raised or ErrorRecord()
     innermost = raised.frames[-1].path if raised.frames else ""
     return raised.layer is not None or "/torch/" in innermost

@@ -12,7 +12,7 @@ LONGEST_TEXT = 8000
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartRecord:
     """The child is about to run the script."""
 
     python: str = ""
@@ -20,7 +20,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class Tries:
+class TrialRecord:
     """The job is about to run with another value of an option; reported by the parent."""
 
     option: str
@@ -28,7 +28,7 @@ class Tries:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class SiteRecord:
     """A part of a job is at these lines of the user's source."""
 
     path: str = ""
@@ -40,7 +40,7 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class VisitRecord:
     """A line of the user's source ran a part."""
 
     how: str = ""
@@ -50,7 +50,7 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class PassRecord:
     """A line has run that a rule claims to fail."""
 
     path: str = ""
@@ -58,7 +58,7 @@ class Passed:
 
 
 @dataclass(frozen=True, slots=True)
-class Shortened:
+class SkipRecord:
     """A loop skipped iterations; ``total`` is its number of iterations, 0 if unknown."""
 
     path: str = ""
@@ -68,7 +68,7 @@ class Shortened:
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
+class DifferenceRecord:
     """A difference from the platform."""
 
     what: str = ""
@@ -78,7 +78,7 @@ class Assumed:
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SaveRecord:
     """A file with tensors without values was written; ``bytes`` is the size of their values."""
 
     path: str = ""
@@ -101,21 +101,21 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
-class Spawned:
+class SpawnRecord:
     """The job started another program."""
 
     program: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Unfit:
+class UnfitRecord:
     """The GPU could not be simulated."""
 
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Resumed:
+class ResumeRecord:
     """The script completed, and starts again with its checkpoint."""
 
     argv: tuple[str, ...] = ()
@@ -132,7 +132,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
+class ErrorRecord:
     """The error that ended the script.
 
     Attributes:
@@ -195,7 +195,7 @@ class RankPosition:
 
 
 @dataclass(frozen=True, slots=True)
-class Hung:
+class HangRecord:
     """All ranks wait for each other, or for one that has exited.
 
     Attributes:
@@ -206,21 +206,21 @@ class Hung:
 
 
 @dataclass(frozen=True, slots=True)
-class Allocated:
+class AllocationRecord:
     """Lines of the allocation trace, in order; `memory.trace` parses them."""
 
     lines: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Configured:
+class EngineRecord:
     """The script requested DeepSpeed's engine with this configuration."""
 
     config: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndRecord:
     """The script ended without an error, or was at a line when it reached the time limit."""
 
     status: int = 0
@@ -230,43 +230,43 @@ class Ended:
 
 
 Record = (
-    Started
-    | Tries
-    | Site
-    | Reached
-    | Passed
-    | Shortened
-    | Assumed
-    | Saved
+    StartRecord
+    | TrialRecord
+    | SiteRecord
+    | VisitRecord
+    | PassRecord
+    | SkipRecord
+    | DifferenceRecord
+    | SaveRecord
     | NaN
     | Network
-    | Spawned
-    | Unfit
-    | Resumed
-    | Allocated
-    | Configured
-    | Raised
-    | Hung
-    | Ended
+    | SpawnRecord
+    | UnfitRecord
+    | ResumeRecord
+    | AllocationRecord
+    | EngineRecord
+    | ErrorRecord
+    | HangRecord
+    | EndRecord
 )
 _KINDS: Mapping[str, type[Record]] = {
-    "started": Started,
-    "site": Site,
-    "reached": Reached,
-    "passed": Passed,
-    "shortened": Shortened,
-    "assumed": Assumed,
-    "saved": Saved,
+    "started": StartRecord,
+    "site": SiteRecord,
+    "reached": VisitRecord,
+    "passed": PassRecord,
+    "shortened": SkipRecord,
+    "assumed": DifferenceRecord,
+    "saved": SaveRecord,
     "nan": NaN,
     "network": Network,
-    "spawned": Spawned,
-    "unfit": Unfit,
-    "resumed": Resumed,
-    "raised": Raised,
-    "hung": Hung,
-    "allocated": Allocated,
-    "configured": Configured,
-    "ended": Ended,
+    "spawned": SpawnRecord,
+    "unfit": UnfitRecord,
+    "resumed": ResumeRecord,
+    "raised": ErrorRecord,
+    "hung": HangRecord,
+    "allocated": AllocationRecord,
+    "configured": EngineRecord,
+    "ended": EndRecord,
 }
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from epochzero.check.dryrun.attempt import DryRunAttempt, DryRunPlan, Hear, attempt
-from epochzero.check.dryrun.contain.model import Ended, Limits
+from epochzero.check.dryrun.contain.model import Exit, Limits
 from epochzero.check.dryrun.effects import effects_of
 from epochzero.check.dryrun.findings import (
     FAILURES,
@@ -25,8 +25,8 @@ from epochzero.check.dryrun.findings import (
     nan_loss,
 )
 from epochzero.check.dryrun.gpu_memory import memory_of
-from epochzero.check.dryrun.inherited_files import Handed
-from epochzero.check.dryrun.inverse import Option, largest_of, layout_of, smallest_of
+from epochzero.check.dryrun.inherited_files import InheritedFiles
+from epochzero.check.dryrun.inverse import NumericOption, largest_of, layout_of, smallest_of
 from epochzero.check.dryrun.memory.history import PastPeak
 from epochzero.check.dryrun.memory.layout import Layout, LayoutMemory
 from epochzero.check.dryrun.model import (
@@ -34,28 +34,28 @@ from epochzero.check.dryrun.model import (
     Assumption,
     DryRun,
     Ending,
+    JobPart,
     Mode,
-    Part,
     ProvidedFiles,
 )
 from epochzero.check.dryrun.parallel_runs import together
 from epochzero.check.dryrun.places import place_of
-from epochzero.check.dryrun.reconciliation import Outcome, agreed
+from epochzero.check.dryrun.reconciliation import RunOutcome, agreed
 from epochzero.check.dryrun.records import (
-    Allocated,
-    Assumed,
+    AllocationRecord,
+    DifferenceRecord,
+    EndRecord,
+    ErrorRecord,
     Frame,
-    Hung,
+    HangRecord,
     NaN,
-    Passed,
-    Raised,
-    Reached,
+    PassRecord,
     Record,
-    Resumed,
-    Shortened,
-    Site,
+    ResumeRecord,
+    SiteRecord,
+    SkipRecord,
+    VisitRecord,
 )
-from epochzero.check.dryrun.records import Ended as Finished
 from epochzero.check.findings import Finding, SourceLocation, Unknown
 from epochzero.check.launch.model import Job
 from epochzero.check.target.model import GPU, Target
@@ -69,7 +69,7 @@ _OF_SIZES = re.compile(r"(shape|size|dimension|target).*\d|\d.*(shape|size|dimen
 
 
 @dataclass(frozen=True, slots=True)
-class _Tried:
+class _ModeResult:
     """The result in one mode, from one attempt or two.
 
     Attributes:
@@ -83,7 +83,7 @@ class _Tried:
     last: DryRunAttempt
     records: tuple[Record, ...]
     certain: bool
-    ended: tuple[Ended, ...]
+    ended: tuple[Exit, ...]
     ran_out: bool = False
 
     @property
@@ -101,8 +101,8 @@ def dry_run(
     gpus: Sequence[GPU] = (),
     first: bool = True,
     made: Sequence[ProvidedFiles] = (),
-    handed: Handed | None = None,
-    fit: Option | None = None,
+    handed: InheritedFiles | None = None,
+    fit: NumericOption | None = None,
     history: Sequence[PastPeak] = (),
     layout: Layout | None = None,
     claims: Sequence[SourceLocation] = (),
@@ -186,9 +186,9 @@ def _tried(
     plan: DryRunPlan,
     limits: Limits,
     environment: Mapping[str, str],
-    handed: Handed | None,
+    handed: InheritedFiles | None,
     hear: Hear,
-) -> _Tried:
+) -> _ModeResult:
     end = time.monotonic() + limits.seconds
 
     def within(seconds: float, plan: DryRunPlan) -> DryRunAttempt:
@@ -197,7 +197,7 @@ def _tried(
 
     once = within(limits.seconds * (1 - SECOND_SHARE * _may_be_too_much(plan)), plan)
     certain = _is_certain(once)
-    ended: tuple[Ended, ...] = (once.ended,)
+    ended: tuple[Exit, ...] = (once.ended,)
     left = end - time.monotonic()
     if not certain and _may_repeat(once) and left > LEAST_S:
         longer = within(left, replace(plan, often=2, resume=once.resumed is not None))
@@ -205,15 +205,15 @@ def _tried(
         certain = _alike(once, longer)
     next_plan = _next(once, certain)
     if next_plan is None:
-        return _Tried(once, once.records, certain, ended)
+        return _ModeResult(once, once.records, certain, ended)
     left = end - time.monotonic()
     if left < LEAST_S:
-        return _Tried(once, once.records, certain, ended, ran_out=True)
+        return _ModeResult(once, once.records, certain, ended, ran_out=True)
     again = within(left, next_plan)
     ended = (*ended, again.ended)
     if again.ending in ("time", "killed"):
-        return _Tried(once, once.records, certain, ended, ran_out=again.ending == "time")
-    return _Tried(again, _both(once, again), not next_plan.batch, ended)
+        return _ModeResult(once, once.records, certain, ended, ran_out=again.ending == "time")
+    return _ModeResult(again, _both(once, again), not next_plan.batch, ended)
 
 
 def _may_be_too_much(plan: DryRunPlan) -> bool:
@@ -224,7 +224,7 @@ def _may_be_too_much(plan: DryRunPlan) -> bool:
 def _is_certain(run: DryRunAttempt) -> bool:
     """Whether its failure, if there is one, cannot result from shortened loops."""
     if run.hung:
-        return not any(shortened_loop.work for shortened_loop in run.of(Shortened))
+        return not any(shortened_loop.work for shortened_loop in run.of(SkipRecord))
     return run.raised is None or run.raised.certain
 
 
@@ -240,10 +240,10 @@ def _may_repeat(run: DryRunAttempt) -> bool:
 
 def _has_saved_everywhere(run: DryRunAttempt) -> bool:
     """Whether each line that saves has run, so that no skipped iteration would write another file."""
-    lines = {(r.path, r.line) for r in run.of(Reached) if r.how == "save"}
+    lines = {(r.path, r.line) for r in run.of(VisitRecord) if r.how == "save"}
     return all(
         any(path == site.path and site.line <= line <= site.end for path, line in lines)
-        for site in run.of(Site)
+        for site in run.of(SiteRecord)
         if site.part == "save"
     )
 
@@ -262,7 +262,7 @@ def _alike(one: DryRunAttempt, other: DryRunAttempt) -> bool:
     return first.comparable and _grow_alike(first, second)
 
 
-def _grow_alike(first: Raised, second: Raised) -> bool:
+def _grow_alike(first: ErrorRecord, second: ErrorRecord) -> bool:
     """Whether only the lengths of lists differ, all by as much: lists of unequal length stay unequal."""
     if _NUMBER.sub("", first.message) != _NUMBER.sub("", second.message):
         return False
@@ -292,7 +292,7 @@ def _next(once: DryRunAttempt, certain: bool) -> DryRunPlan | None:
     """
     if not certain:
         return replace(once.plan, whole=True, resume=once.resumed is not None)
-    stepped = any(reached_line.how == "optimizer step" for reached_line in once.of(Reached))
+    stepped = any(reached_line.how == "optimizer step" for reached_line in once.of(VisitRecord))
     too_much = once.ending == "time" or once.ended.limit == "memory"
     if too_much and not stepped and _may_be_too_much(once.plan):
         return replace(once.plan, batch=SMALL_BATCH, resume=False)
@@ -301,17 +301,17 @@ def _next(once: DryRunAttempt, certain: bool) -> DryRunPlan | None:
 
 def _both(first: DryRunAttempt, again: DryRunAttempt) -> tuple[Record, ...]:
     """The records of two runs; the second alone decides how the job ended."""
-    shortened = (Shortened,) if again.plan.whole else ()
-    told_again = (Allocated, Raised, Hung, Finished, Resumed, *shortened)
+    shortened = (SkipRecord,) if again.plan.whole else ()
+    told_again = (AllocationRecord, ErrorRecord, HangRecord, EndRecord, ResumeRecord, *shortened)
     kept = [record for record in first.records if not isinstance(record, told_again)]
     return (*kept, *again.records)
 
 
-def _outcome(tried: _Tried, job: Job, target: Target, first: bool) -> Outcome:
-    return Outcome(tried.last, _answer(tried, job, target, first))
+def _outcome(tried: _ModeResult, job: Job, target: Target, first: bool) -> RunOutcome:
+    return RunOutcome(tried.last, _answer(tried, job, target, first))
 
 
-def _answer(tried: _Tried, job: Job, target: Target, first: bool) -> Finding | Unknown | None:
+def _answer(tried: _ModeResult, job: Job, target: Target, first: bool) -> Finding | Unknown | None:
     """The meaning of the end of a run; None if it completed."""
     run = tried.last
     if run.unfit:
@@ -319,7 +319,7 @@ def _answer(tried: _Tried, job: Job, target: Target, first: bool) -> Finding | U
     if run.ending == "finished":
         return Unknown("the rest of the job", _BY_ITSELF, job.at) if run.ended_itself else None
     if run.ending == "time" and run.in_order:
-        over = run.of(Finished)[-1]
+        over = run.of(EndRecord)[-1]
         place = place_of(over.path, over.line, job)
         return Unknown("the code after this line", OUT_OF_TIME, place)
     failed = DryRunFailure(
@@ -334,7 +334,7 @@ _BY_ITSELF = "the process exited before its script ended, with exit status 0, as
 # -- What they told ----------------------------------------------------------------------------
 
 
-def _ending(tried: Sequence[_Tried], answers: Iterable[Finding | Unknown]) -> Ending:
+def _ending(tried: Sequence[_ModeResult], answers: Iterable[Finding | Unknown]) -> Ending:
     """How the job ended, as one word: ``failed`` for a reported failure, otherwise that of the longest run."""
     found = [answer for answer in answers if isinstance(answer, Finding)]
     if any(finding.rule in FAILURES or finding.severity == "error" for finding in found):
@@ -345,30 +345,32 @@ def _ending(tried: Sequence[_Tried], answers: Iterable[Finding | Unknown]) -> En
     return next((word for word in farthest if word in endings), "stopped")
 
 
-def _not_a_number(tried: Sequence[_Tried], job: Job) -> Iterator[Finding]:
+def _not_a_number(tried: Sequence[_ModeResult], job: Job) -> Iterator[Finding]:
     told = {(r.path, r.line): r for way in tried for r in way.records if isinstance(r, NaN)}
     yield from (nan_loss(number, job) for number in told.values())
 
 
-def _parts(records: Sequence[Record], job: Job) -> Iterable[Part]:
-    reached = [record for record in records if isinstance(record, Reached)]
-    sites = {record for record in records if isinstance(record, Site)}
+def _parts(records: Sequence[Record], job: Job) -> Iterable[JobPart]:
+    reached = [record for record in records if isinstance(record, VisitRecord)]
+    sites = {record for record in records if isinstance(record, SiteRecord)}
     for name in PARTS:
         if first := next((r for r in reached if r.how == name), None):
-            yield Part(name, first.phase, place_of(first.path, first.line, job), reached=True)
+            yield JobPart(name, first.phase, place_of(first.path, first.line, job), reached=True)
         lines = {(r.path, r.line) for r in reached if r.how == name}
         for site in sorted(sites, key=lambda each_site: (each_site.path, each_site.line)):
             spans = range(site.line, site.end + 1)
             if site.part == name and not any(p == site.path and n in spans for p, n in lines):
                 place = place_of(site.path, site.line, job)
-                yield Part(name, "unknown", place, reached=False, condition=site.condition)
+                yield JobPart(name, "unknown", place, reached=False, condition=site.condition)
 
 
-def _passed(real: _Tried, job: Job, claims: Sequence[SourceLocation]) -> tuple[SourceLocation, ...]:
+def _passed(
+    real: _ModeResult, job: Job, claims: Sequence[SourceLocation]
+) -> tuple[SourceLocation, ...]:
     """The claimed lines that ran with real values and did not raise later."""
     raised = real.last.raised
     failed = {(frame.path, frame.line) for frame in raised.frames} if raised else set()
-    ran = {(r.path, r.line) for r in real.records if isinstance(r, Passed)} - failed
+    ran = {(r.path, r.line) for r in real.records if isinstance(r, PassRecord)} - failed
     places = {(at.path, at.line) for path, line in ran for at in (place_of(path, line, job),)}
     return tuple(claim for claim in claims if (claim.path, claim.line) in places)
 
@@ -383,10 +385,10 @@ def _pretended(gpus: Sequence[GPU], target: Target, job: Job) -> Iterator[Assump
 def _assumptions(records: Sequence[Record], job: Job) -> Iterable[Assumption]:
     told: dict[tuple[str, str, int], int] = {}
     for record in records:
-        if isinstance(record, Assumed):
+        if isinstance(record, DifferenceRecord):
             key = (record.what, record.path, record.line)
             told[key] = max(told.get(key, 0), record.count)
-        elif isinstance(record, Shortened):
+        elif isinstance(record, SkipRecord):
             total = f" of {record.total}" if record.total else ""
             told[f"the loop runs only a few{total} iterations", record.path, record.line] = 1
     for (what, path, line), count in told.items():

@@ -16,7 +16,7 @@ from epochzero.check.findings import SourceLocation
 from epochzero.check.launch.builtins import readable
 from epochzero.check.launch.meanings import slurm_seconds, totals
 from epochzero.check.launch.model import Allocation, Job, Word
-from epochzero.check.launch.options import Taken, apply_options, set_variables, take
+from epochzero.check.launch.options import ParsedOptions, apply_options, set_variables, take
 from epochzero.check.launch.setting import AT_HOME, Script, Setting, read_text
 from epochzero.check.launch.shell_commands import read_script, run_shell_script, run_text
 from epochzero.errors import InputError
@@ -172,7 +172,9 @@ def is_batch_file(launcher: Launcher, rest: Sequence[Word], setting: Setting) ->
         return False
 
 
-def run_batch(launcher: Launcher, words: Sequence[Word], taken: Taken, setting: Setting) -> None:
+def run_batch(
+    launcher: Launcher, words: Sequence[Word], taken: ParsedOptions, setting: Setting
+) -> None:
     """``sbatch options file arguments``: options on the command line override the directives of the file."""
     script = read_script(taken.rest[0], setting) if taken.rest else None
     if script is None and not taken.rest and setting.input is not None:

@@ -16,7 +16,7 @@ from epochzero.check.launch.manifests import run_manifest, run_services
 from epochzero.check.launch.meanings import MEANINGS
 from epochzero.check.launch.model import Word
 from epochzero.check.launch.options import (
-    Taken,
+    ParsedOptions,
     apply_options,
     run_other_subcommand,
     set_variables,
@@ -85,13 +85,13 @@ def _after_subcommand(launcher: Launcher, words: Sequence[Word]) -> Sequence[Wor
         return words
     taken = take(launcher, words)
     if taken.rest and taken.rest[0].text in launcher.groups:
-        taken = Taken(taken.options, taken.rest[1:])
+        taken = ParsedOptions(taken.options, taken.rest[1:])
     if taken.rest and taken.rest[0].text in launcher.subcommands:
         return taken.rest[1:]
     return None
 
 
-def _operand_checked(launcher: Launcher, taken: Taken, setting: Setting) -> Taken:
+def _operand_checked(launcher: Launcher, taken: ParsedOptions, setting: Setting) -> ParsedOptions:
     """The parsed words, if an unlisted switch turns out to have a value: ``--new 3 x.py``."""
     if not taken.options or not taken.rest or launcher.starts not in ("script", "command"):
         return taken
@@ -101,7 +101,7 @@ def _operand_checked(launcher: Launcher, taken: Taken, setting: Setting) -> Take
         return taken
     for word in taken.rest[1:2]:
         if _starts(word, launcher, setting):
-            return Taken(taken.options, taken.rest[1:], taken.switched)
+            return ParsedOptions(taken.options, taken.rest[1:], taken.switched)
     return taken
 
 
@@ -116,7 +116,7 @@ def _starts(word: Word, launcher: Launcher, setting: Setting) -> bool:
 
 
 def _start(
-    launcher: Launcher, taken: Taken, rest: Sequence[Word], setting: Setting, head: Word
+    launcher: Launcher, taken: ParsedOptions, rest: Sequence[Word], setting: Setting, head: Word
 ) -> None:
     """What a launcher starts."""
     option_values = {option.meaning: value for option, value in taken.options}

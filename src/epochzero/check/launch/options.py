@@ -22,7 +22,7 @@ from epochzero.launchers import COUNTS, Launcher, Option
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ParsedOptions:
     """The parsed words of a launcher.
 
     Attributes:
@@ -36,7 +36,7 @@ class Taken:
     switched: str = ""
 
 
-def take(launcher: Launcher, words: Sequence[Word]) -> Taken:
+def take(launcher: Launcher, words: Sequence[Word]) -> ParsedOptions:
     """Parse the options before the first operand.
 
     Args:
@@ -67,7 +67,7 @@ def take(launcher: Launcher, words: Sequence[Word]) -> Taken:
             at += 1
         else:
             options.append(_attached(launcher, word) or (Option(name, ""), _part(word, "")))
-    return Taken(tuple(options), tuple(words[at:]), switched)
+    return ParsedOptions(tuple(options), tuple(words[at:]), switched)
 
 
 def _attached(launcher: Launcher, word: Word) -> tuple[Option, Word] | None:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from epochzero.check.findings import SourceLocation
 from epochzero.check.paths.catalogue import PathUse, uses
 from epochzero.check.paths.text import PathText, is_remote, path_text
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
 
@@ -37,12 +37,12 @@ class Access:
         parsed: call that reads the format through the open file.
     """
 
-    call: Called
+    call: LibraryCall
     use: PathUse
     text: PathText
     does: str
     format: str = ""
-    parsed: Called | None = None
+    parsed: LibraryCall | None = None
 
     @property
     def function(self) -> str:
@@ -66,7 +66,7 @@ class Access:
         return "file" if self.use.format in _OF_FILES else ""
 
 
-def argument(call: Called, at: int | None, name: str) -> Value | None:
+def argument(call: LibraryCall, at: int | None, name: str) -> Value | None:
     """The argument of a parameter; None if no argument is known to be passed."""
     if name and name in call.keywords:
         return call.keywords[name]
@@ -89,7 +89,7 @@ def is_true(value: Value | None, default: bool | None = False) -> bool | None:
 _READS = re.compile(r"open\(\)\.read(line|lines)?$")
 _STRIPS = re.compile(r"\(\)\.__next__\(\)\.r?strip$")
 _FIELDS = re.compile(r"\{[^{}]*\}|%0?\d*d")
-Parsers: TypeAlias = dict[SourceLocation, tuple[str, Called]]
+Parsers: TypeAlias = dict[SourceLocation, tuple[str, LibraryCall]]
 """The reader of each open file, by where it is opened: the expected format, and the call."""
 
 
@@ -115,7 +115,7 @@ def parsers_of(program: Program) -> Parsers:
     return found
 
 
-def accesses_of(call: Called, parsers: Parsers) -> Iterator[Access]:
+def accesses_of(call: LibraryCall, parsers: Parsers) -> Iterator[Access]:
     """The path operations of a call, as far as the catalogue knows them."""
     for handler in _handlers(call):
         yield from accesses_of(handler, parsers)
@@ -128,7 +128,7 @@ def accesses_of(call: Called, parsers: Parsers) -> Iterator[Access]:
                 yield Access(call, use, text, does, *_format(call, use, parsers))
 
 
-def _handlers(call: Called) -> Iterator[Called]:
+def _handlers(call: LibraryCall) -> Iterator[LibraryCall]:
     """The handlers that ``logging`` creates from a configuration."""
     if call.name == "logging.config.dictConfig":
         for handler in _entries(_entries(argument(call, 0, "config")).get("handlers")).values():
@@ -146,7 +146,7 @@ def _entries(value: Value | None) -> dict[str, Value]:
     return {str(key.value): each_value for key, each_value in pairs if isinstance(key, Constant)}
 
 
-def _texts(call: Called, use: PathUse) -> Iterator[PathText]:
+def _texts(call: LibraryCall, use: PathUse) -> Iterator[PathText]:
     if use.does == "globs" and use.at == -1:
         folder, pattern = path_text(call.receiver), path_text(argument(call, 0, use.path))
         if folder and pattern:
@@ -177,7 +177,7 @@ def _without_fields(parts: tuple[str | None, ...]) -> tuple[str | None, ...]:
     return tuple(word for word in split if word != "")
 
 
-def _does(call: Called, use: PathUse) -> str:
+def _does(call: LibraryCall, use: PathUse) -> str:
     """The operation for an open mode; empty if the mode is unknown."""
     if use.first and not _is_local(call, use):
         return ""
@@ -199,14 +199,14 @@ def _does(call: Called, use: PathUse) -> str:
     return use.does
 
 
-def _is_local(call: Called, use: PathUse) -> bool:
+def _is_local(call: LibraryCall, use: PathUse) -> bool:
     """Whether the paths are in the file system, and not in a data set of a hub or a directory."""
     first = argument(call, 0, "path")
     is_known = isinstance(first, Constant) and first.value in use.first
     return is_known and call.complete and "data_dir" not in call.keywords
 
 
-def _format(call: Called, use: PathUse, parsers: Parsers) -> tuple[str, Called | None]:
+def _format(call: LibraryCall, use: PathUse, parsers: Parsers) -> tuple[str, LibraryCall | None]:
     """The format, and the call that reads it if that is another one."""
     place = call.result.place if isinstance(call.result, Instance) else None
     kind, by = parsers.get(place, ("", None)) if place else ("", None)

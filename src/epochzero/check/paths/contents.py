@@ -66,7 +66,7 @@ class FileFault:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadMethod:
     """How a file is read.
 
     Attributes:
@@ -100,7 +100,7 @@ def format_of(name: str, declared: str) -> str:
     return {"npz": "zip", "excel": "zip"}.get(declared, declared)
 
 
-def inspect(path: str, reading: Reading) -> FileFault | None:
+def inspect(path: str, reading: ReadMethod) -> FileFault | None:
     """The fault of a file, as far as parts of it show one; None for no fault.
 
     Args:
@@ -114,7 +114,7 @@ def inspect(path: str, reading: Reading) -> FileFault | None:
         return None
 
 
-def _inspect(file: BinaryIO, size: int, reading: Reading) -> FileFault | None:
+def _inspect(file: BinaryIO, size: int, reading: ReadMethod) -> FileFault | None:
     kind = reading.format
     look = _LOOKS.get(kind)
     head = file.read(SAMPLE_BYTES)
@@ -189,7 +189,7 @@ def _samples(file: BinaryIO, size: int, head: bytes) -> list[tuple[int, bytes]]:
     return samples
 
 
-def _text(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
+def _text(file: BinaryIO, size: int, head: bytes, reading: ReadMethod) -> FileFault | None:
     if not reading.strict:
         return None
     file.seek(0)
@@ -212,7 +212,7 @@ def _text(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault
     return None
 
 
-def _table(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
+def _table(file: BinaryIO, size: int, head: bytes, reading: ReadMethod) -> FileFault | None:
     fault = _text(file, size, head, reading)
     if fault or not reading.plain:
         return fault
@@ -267,7 +267,7 @@ def columns(path: str, encoding: str, comma: str) -> list[str] | None:
         return None
 
 
-def _json(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
+def _json(file: BinaryIO, size: int, head: bytes, reading: ReadMethod) -> FileFault | None:
     if size > WHOLE_BYTES:
         file.seek(size - 4096)
         end = file.read().rstrip()[-1:]
@@ -303,7 +303,7 @@ def _json_text(text: str) -> FileFault | None:
     return None
 
 
-def _jsonl(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
+def _jsonl(file: BinaryIO, size: int, head: bytes, reading: ReadMethod) -> FileFault | None:
     samples = _samples(file, size, head)
     for position, (_, data) in enumerate(samples):
         lines = [line for line in data.split(b"\n") if line.strip()]
@@ -320,7 +320,7 @@ def _jsonl(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFaul
     return None
 
 
-def _yaml(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
+def _yaml(file: BinaryIO, size: int, head: bytes, reading: ReadMethod) -> FileFault | None:
     if size > SAMPLE_BYTES:
         return None
     try:
@@ -334,7 +334,7 @@ def _yaml(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault
     return None
 
 
-def _toml(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
+def _toml(file: BinaryIO, size: int, head: bytes, reading: ReadMethod) -> FileFault | None:
     if size > SAMPLE_BYTES:
         return None
     try:
@@ -349,7 +349,7 @@ def _toml(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault
 # -- Arrays and checkpoints --------------------------------------------------------------------
 
 
-def _npy(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
+def _npy(file: BinaryIO, size: int, head: bytes, reading: ReadMethod) -> FileFault | None:
     if head.startswith(b"PK"):
         return _zip(file, size, head, reading)
     if not head.startswith(b"\x93NUMPY"):
@@ -384,7 +384,7 @@ def _pickled(what: str) -> FileFault:
     return FileFault("not-parsable", f"{what}, but allow_pickle is not set", error)
 
 
-def _zip(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
+def _zip(file: BinaryIO, size: int, head: bytes, reading: ReadMethod) -> FileFault | None:
     file.seek(0)
     if zipfile.is_zipfile(file):
         return None
@@ -395,7 +395,7 @@ def _zip(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault 
     return _bad("zip", "is not a zip archive")
 
 
-def _torch(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
+def _torch(file: BinaryIO, size: int, head: bytes, reading: ReadMethod) -> FileFault | None:
     if head.startswith(b"PK"):
         fault = _zip(file, size, head, reading)
         error = "RuntimeError: PytorchStreamReader failed reading zip archive"
@@ -405,7 +405,7 @@ def _torch(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFaul
     return _bad("torch", "is not a PyTorch checkpoint")
 
 
-def _pickle(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
+def _pickle(file: BinaryIO, size: int, head: bytes, reading: ReadMethod) -> FileFault | None:
     """Reads the opcodes without executing them."""
     if size > WHOLE_BYTES:
         return None
@@ -426,7 +426,7 @@ def _pickle(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFau
     return None
 
 
-def _safetensors(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
+def _safetensors(file: BinaryIO, size: int, head: bytes, reading: ReadMethod) -> FileFault | None:
     if size < 8:
         return _bad("safetensors", "is not a safetensors file")
     (length,) = struct.unpack("<Q", head[:8])
@@ -442,7 +442,7 @@ def _safetensors(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fi
     return None
 
 
-def _hdf5(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
+def _hdf5(file: BinaryIO, size: int, head: bytes, reading: ReadMethod) -> FileFault | None:
     if not head.startswith(b"\x89HDF\r\n\x1a\n"):
         return None if b"\x89HDF" in head else _bad("hdf5", "is not an HDF5 file")
     # The end-of-file address in the superblock, for 8-byte addresses.
@@ -457,7 +457,7 @@ def _hdf5(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault
     return None
 
 
-def _parquet(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
+def _parquet(file: BinaryIO, size: int, head: bytes, reading: ReadMethod) -> FileFault | None:
     if not head.startswith((b"PAR1", b"PARE")):
         return _bad("parquet", "is not a Parquet file")
     file.seek(max(size - 4, 0))
@@ -469,7 +469,7 @@ def _parquet(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFa
 # -- Archives and images -----------------------------------------------------------------------
 
 
-def _gzip(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
+def _gzip(file: BinaryIO, size: int, head: bytes, reading: ReadMethod) -> FileFault | None:
     if not head.startswith(b"\x1f\x8b"):
         return _bad("gzip", "is not compressed with gzip")
     if size > WHOLE_BYTES:
@@ -495,7 +495,7 @@ def _gzip(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault
     return None
 
 
-def _tar(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
+def _tar(file: BinaryIO, size: int, head: bytes, reading: ReadMethod) -> FileFault | None:
     if head[257:262] != b"ustar":
         return None
     file.seek(0)
@@ -515,7 +515,7 @@ def _tar(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault 
     return _cut("is cut off within a member", "tarfile.ReadError: unexpected end of data")
 
 
-def _png(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
+def _png(file: BinaryIO, size: int, head: bytes, reading: ReadMethod) -> FileFault | None:
     if not head.startswith(b"\x89PNG\r\n\x1a\n"):
         return _image(head)
     file.seek(max(size - 4096, 0))
@@ -524,7 +524,7 @@ def _png(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault 
     return _cut("ends before its last chunk", "OSError: image file is truncated")
 
 
-def _jpeg(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
+def _jpeg(file: BinaryIO, size: int, head: bytes, reading: ReadMethod) -> FileFault | None:
     if not head.startswith(b"\xff\xd8"):
         return _image(head)
     file.seek(max(size - 65536, 0))
@@ -541,7 +541,7 @@ def _image(head: bytes) -> FileFault | None:
     return None if head.startswith(_IMAGES) else _bad("png", "is not an image")
 
 
-_LOOKS: Mapping[str, Callable[[BinaryIO, int, bytes, Reading], FileFault | None]] = {
+_LOOKS: Mapping[str, Callable[[BinaryIO, int, bytes, ReadMethod], FileFault | None]] = {
     "text": _text, "csv": _table, "tsv": _table, "json": _json, "jsonl": _jsonl, "yaml": _yaml,
     "toml": _toml, "npy": _npy, "zip": _zip, "torch": _torch, "pickle": _pickle,
     "safetensors": _safetensors, "hdf5": _hdf5, "parquet": _parquet, "gzip": _gzip, "tar": _tar,

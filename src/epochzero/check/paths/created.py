@@ -16,7 +16,7 @@ from epochzero.check.paths.accesses import Access
 from epochzero.check.paths.catalogue import canonical, uses
 from epochzero.check.paths.platform import Platform, beneath
 from epochzero.check.paths.text import PathText, texts_in
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 
 _NO_FILES = re.compile(
     r"(builtins|pathlib|os\.path|logging|argparse|click|warnings|math|random|time|datetime|re|rich|tqdm"
@@ -80,7 +80,7 @@ class CreatedFiles:
 
     # -- While it runs ----------------------------------------------------------------------------
 
-    def call(self, call: Called) -> None:
+    def call(self, call: LibraryCall) -> None:
         """Account for a call that is not known to access a path: it may create what its arguments name."""
         if _PROGRAMS.match(call.name):
             self._run(call)
@@ -89,7 +89,7 @@ class CreatedFiles:
                 for text in texts_in(value):
                     self._may_make(text)
 
-    def _run(self, call: Called) -> None:
+    def _run(self, call: LibraryCall) -> None:
         """Another program runs: it may create what its command line names, or anything."""
         words = [
             word

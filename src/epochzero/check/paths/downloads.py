@@ -15,7 +15,7 @@ from epochzero.check.paths.accesses import argument, is_true
 from epochzero.check.paths.catalogue import canonical
 from epochzero.check.paths.text import is_remote, path_text
 from epochzero.check.paths.world import World
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant
 from epochzero.check.target.model import Target
@@ -66,7 +66,7 @@ class Download:
         what: what it downloads, as text for users; empty if unknown.
     """
 
-    call: Called
+    call: LibraryCall
     fetch: Fetch
     host: str
     what: str
@@ -110,7 +110,7 @@ def downloads_of(program: Program, target: Target, world: World) -> Iterator[Dow
             yield Download(call, fetch, host, what)
 
 
-def _fetches(call: Called, fetch: Fetch) -> bool:
+def _fetches(call: LibraryCall, fetch: Fetch) -> bool:
     """Whether the parameter that decides it certainly enables the download."""
     if not fetch.when:
         return True
@@ -126,7 +126,7 @@ def _fetches(call: Called, fetch: Fetch) -> bool:
     return fetch.when == "weights" and "_Weights" in name
 
 
-def _has(call: Called, fetch: Fetch, what: str, world: World) -> bool:
+def _has(call: LibraryCall, fetch: Fetch, what: str, world: World) -> bool:
     """Whether the downloaded data exist, or may exist, in the file system already."""
     if is_true(call.keywords.get("local_files_only")) is not False:
         return True
@@ -168,7 +168,7 @@ _DATA_FOLDERS = {
 """Directories of torchvision data sets below their root, if they differ from the name."""
 
 
-def _is_offline(program: Program, target: Target, fetch: Fetch, call: Called) -> bool:
+def _is_offline(program: Program, target: Target, fetch: Fetch, call: LibraryCall) -> bool:
     """Whether the library is set to work offline."""
     names = _OFFLINE.get(fetch.cache, ())
     mode = call.keywords.get("mode")
@@ -192,7 +192,7 @@ def _variable(program: Program, target: Target, name: str) -> bool:
     )
 
 
-def _is(call: Called, name: str) -> bool:
+def _is(call: LibraryCall, name: str) -> bool:
     first = call.arguments[0]
     return isinstance(first, Constant) and first.value == name
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from epochzero.check.program.events import Called, Event, Looked, Situation
+from epochzero.check.program.events import Event, LibraryCall, Lookup, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Value
 
@@ -23,7 +23,7 @@ _ASKS = re.compile(r"\b(if|while|assert|try|len|any|exists?)\b")
 _INDEX = re.compile(r"-?\d+")
 
 
-def failing_use(program: Program, found: Called) -> tuple[Situation, str] | None:
+def failing_use(program: Program, found: LibraryCall) -> tuple[Situation, str] | None:
     """Where an empty list makes the program fail, and the error; None if no failure is known.
 
     Args:
@@ -32,14 +32,14 @@ def failing_use(program: Program, found: Called) -> tuple[Situation, str] | None
     """
     empty: list[Value] = [found.result]
     for event in _after(program, found):
-        if isinstance(event, Called) and _SAME.match(event.name) and _is_given(event, empty):
+        if isinstance(event, LibraryCall) and _SAME.match(event.name) and _is_given(event, empty):
             empty.append(event.result)
         if (error := _error(event, empty)) and not _asked(program, found.at, event.at):
             return event.at, error
     return None
 
 
-def _after(program: Program, found: Called) -> Iterator[Event]:
+def _after(program: Program, found: LibraryCall) -> Iterator[Event]:
     events = iter(program.events)
     for event in events:
         if event is found:
@@ -47,7 +47,7 @@ def _after(program: Program, found: Called) -> Iterator[Event]:
     return events
 
 
-def _is_given(call: Called, empty: list[Value]) -> bool:
+def _is_given(call: LibraryCall, empty: list[Value]) -> bool:
     return bool(call.arguments) and call.arguments[0] in empty
 
 
@@ -55,9 +55,9 @@ def _error(event: Event, empty: list[Value]) -> str:
     """The error of the event; empty if it does not fail because of missing items."""
     if not event.at.certain or event.at.handled:
         return ""
-    if isinstance(event, Looked) and event.item and not event.stored and event.on in empty:
+    if isinstance(event, Lookup) and event.item and not event.stored and event.on in empty:
         return "IndexError: list index out of range" if _INDEX.fullmatch(event.name) else ""
-    if isinstance(event, Called) and _is_given(event, empty):
+    if isinstance(event, LibraryCall) and _is_given(event, empty):
         other = len(event.arguments) > 1 or "default" in event.keywords
         return "" if other else _REFUSED.get(event.name, "")
     return ""

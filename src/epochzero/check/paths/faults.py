@@ -13,10 +13,10 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from epochzero.check.paths.accesses import Access, argument, is_true
-from epochzero.check.paths.contents import FileFault, Reading, format_of, inspect
+from epochzero.check.paths.contents import FileFault, ReadMethod, format_of, inspect
 from epochzero.check.paths.empty_lists import failing_use
 from epochzero.check.paths.pretrained import inspect_pretrained
-from epochzero.check.paths.world import Opened, World, world_of
+from epochzero.check.paths.world import InputFile, World, world_of
 from epochzero.check.program.counted_loops import leaves
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
@@ -151,7 +151,7 @@ def _around(module: Module, line: int) -> list[ast.stmt | ast.expr]:
     return [loop for loop in loops if loop.lineno <= line <= (loop.end_lineno or line)]
 
 
-def _look(opened: Opened, most: int) -> Iterator[tuple[str, FileFault | None]]:
+def _look(opened: InputFile, most: int) -> Iterator[tuple[str, FileFault | None]]:
     """The inspected files, each with its fault."""
     access, local = opened.access, opened.local
     if access.does == "globs":
@@ -169,7 +169,7 @@ def _look(opened: Opened, most: int) -> Iterator[tuple[str, FileFault | None]]:
         yield local, inspect(local, _reading(access, local))
 
 
-def _of_list(program: Program, faulty: Faulty, opened: Opened) -> Iterator[Faulty]:
+def _of_list(program: Program, faulty: Faulty, opened: InputFile) -> Iterator[Faulty]:
     """An empty list of files: an error where one of its items is needed."""
     if use := failing_use(program, opened.access.call):
         at, error = use
@@ -179,7 +179,7 @@ def _of_list(program: Program, faulty: Faulty, opened: Opened) -> Iterator[Fault
         yield replace(faulty, fault=replace(faulty.fault, kind="empty"))
 
 
-def _reading(access: Access, local: str) -> Reading:
+def _reading(access: Access, local: str) -> ReadMethod:
     encoding = encoding_of(access)
     ignores = "errors" in access.call.keywords or "encoding_errors" in access.call.keywords
     strict = encoding is not None and not ignores and access.call.complete
@@ -190,12 +190,12 @@ def _reading(access: Access, local: str) -> Reading:
         format_name = ""
     allowed = is_true(argument(access.call, 2, "allow_pickle"))
     pickles = access.call.name != "numpy.load" or allowed is not False
-    return Reading(
+    return ReadMethod(
         format_of(local, format_name), encoding or "utf-8", strict, is_plain(access), pickles
     )
 
 
-def _no_match(opened: Opened) -> FileFault | None:
+def _no_match(opened: InputFile) -> FileFault | None:
     """A pattern that matches nothing in its directory."""
     fixed = posixpath.relpath(opened.path, opened.local)
     name = opened.access.call.name.rpartition(".")[2]
@@ -226,7 +226,7 @@ def _classes(folder: str) -> Iterator[tuple[str, FileFault | None]]:
             yield inside, FileFault("empty", "has no images", error)
         for name in dict.fromkeys((*images[:3], *images[-3:])):
             file = os.path.join(inside, name)
-            fault = inspect(file, Reading(format_of(file, "image")))
+            fault = inspect(file, ReadMethod(format_of(file, "image")))
             yield file, fault
 
 

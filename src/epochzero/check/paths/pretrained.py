@@ -16,8 +16,8 @@ from functools import cache
 from importlib.resources import files
 
 from epochzero.check.paths.catalogue import canonical
-from epochzero.check.paths.contents import FileFault, Reading, format_of, inspect
-from epochzero.check.program.events import Called
+from epochzero.check.paths.contents import FileFault, ReadMethod, format_of, inspect
+from epochzero.check.program.events import LibraryCall
 from epochzero.file_access import open_file
 
 _LARGEST_INDEX_BYTES = 16 << 20
@@ -37,7 +37,7 @@ class _Needs:
     weights: bool = False
 
 
-def inspect_pretrained(call: Called, folder: str) -> Iterator[tuple[str, FileFault | None]]:
+def inspect_pretrained(call: LibraryCall, folder: str) -> Iterator[tuple[str, FileFault | None]]:
     """The inspected files in a directory of this machine, each with its fault.
 
     Args:
@@ -56,7 +56,7 @@ def inspect_pretrained(call: Called, folder: str) -> Iterator[tuple[str, FileFau
 
 
 def _weights(
-    call: Called, folder: str, names: Collection[str]
+    call: LibraryCall, folder: str, names: Collection[str]
 ) -> Iterator[tuple[str, FileFault | None]]:
     """The weights that a model reads: safetensors first, through an index if there are several files."""
     needs = _table()[0]
@@ -81,7 +81,7 @@ def _weight(folder: str, name: str) -> tuple[str, FileFault | None]:
         where = os.path.basename(folder)
         error = f"OSError: {where} does not appear to have a file named {name}"
         return path, FileFault("incomplete", "is listed in the index but does not exist", error)
-    return path, inspect(path, Reading(format_of(name, "torch")))
+    return path, inspect(path, ReadMethod(format_of(name, "torch")))
 
 
 def _shards(index: str) -> Sequence[str]:

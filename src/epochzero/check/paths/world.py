@@ -17,7 +17,7 @@ from epochzero.check.paths.created import CreatedFiles
 from epochzero.check.paths.laptop import laptop
 from epochzero.check.paths.platform import NOWHERE, Platform, beneath
 from epochzero.check.paths.text import PathText
-from epochzero.check.program.events import Called, Situation
+from epochzero.check.program.events import LibraryCall, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.target.model import Target
 from epochzero.file_access import exists
@@ -47,7 +47,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class InputFile:
     """A readable file that exists before the job starts and that the program reads.
 
     Attributes:
@@ -92,7 +92,7 @@ class World:
         self.platform = Platform(program.job, target)
         self.problems: list[Problem] = []
         self.unknowns: list[Unknown] = []
-        self.opened: list[Opened] = []
+        self.opened: list[InputFile] = []
         self._program = program
         self._script = program.job.script
         self._says = program.job.says
@@ -122,7 +122,7 @@ class World:
 
     # -- Walking ----------------------------------------------------------------------------------
 
-    def _step(self, call: Called, accesses: list[Access]) -> None:
+    def _step(self, call: LibraryCall, accesses: list[Access]) -> None:
         for access in accesses:
             if access.does in _WRITES:
                 self._write(access)
@@ -252,7 +252,7 @@ class World:
             sure = not (
                 self._files.patterns or self._files.may_fill(folder) or self._only_there(folder)
             )
-            self.opened.append(Opened(access, self.platform.absolute(known), local, sure))
+            self.opened.append(InputFile(access, self.platform.absolute(known), local, sure))
 
     def _not_known(self, access: Access) -> None:
         """An undecided read is reported only if it occurs late or reads a checkpoint."""
@@ -296,7 +296,7 @@ class World:
             return
         # A file that is put into a directory before it is read does not exist yet.
         if not self._files.is_filled(path):
-            self.opened.append(Opened(access, path, local, sure=not self._files.loose))
+            self.opened.append(InputFile(access, path, local, sure=not self._files.loose))
 
     def _opened_some(self, access: Access, folder: str) -> None:
         """The possible files of a partly known path: one of them is read."""
@@ -307,7 +307,7 @@ class World:
         for name in self.platform.entries(local)[:_MOST_ALIKE]:
             path = posixpath.join(folder, name)
             if pattern.fullmatch(path) and path not in self._files.made:
-                self.opened.append(Opened(access, path, posixpath.join(local, name), sure=False))
+                self.opened.append(InputFile(access, path, posixpath.join(local, name), sure=False))
 
     def _is_local(self, text: PathText, path: str) -> bool:
         """Whether the text, which may be a name in a hub, is a path."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from epochzero.check.findings import SourceLocation
 from epochzero.check.launch.model import COMMAND, Job
-from epochzero.check.program.parsers.model import ArgumentProblem, Parsed
+from epochzero.check.program.parsers.model import ArgumentProblem, ParsedCommand
 from epochzero.check.program.values import Anything, Constant, Instance, Items, Value
 
 
@@ -23,7 +23,7 @@ def argument(job: Job, at: int) -> Value:
     return Constant(job.argv[at], _place(job, at))
 
 
-def placed(job: Job, parsed: Parsed) -> Parsed:
+def placed(job: Job, parsed: ParsedCommand) -> ParsedCommand:
     """Return a parsed command line with the source locations of its arguments.
 
     A value that comes from an unknown argument is unknown. If some arguments may be missing from the job's, an

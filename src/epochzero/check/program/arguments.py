@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from epochzero.check.program.parsers.model import Parsed, ParserSpec
+from epochzero.check.program.parsers.model import ParsedCommand, ParserSpec
 
 # Imported on first use: most jobs use one of them.
 _READERS = {
@@ -23,7 +23,7 @@ _READERS = {
 }
 
 
-def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> Parsed:
+def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> ParsedCommand:
     """Return the result of the parser for a command line.
 
     Args:
@@ -33,5 +33,5 @@ def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> 
             None, such files are reported as `Unknown`.
     """
     module = import_module(f"epochzero.check.program.parsers.{_READERS[spec.kind]}")
-    parsed: Parsed = module.parse(spec, tuple(argv), folder)
+    parsed: ParsedCommand = module.parse(spec, tuple(argv), folder)
     return parsed

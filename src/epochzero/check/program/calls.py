@@ -22,16 +22,16 @@ from epochzero.check.program.callbacks import counts
 from epochzero.check.program.construction import fields_of, is_made_otherwise, refusal
 from epochzero.check.program.frames import Arguments, CallFrame, Flow, PathEnds
 from epochzero.check.program.heap import (
-    Bound,
+    BoundFunction,
     Box,
     Class,
     Content,
     Function,
+    JobModule,
     LibraryResult,
     Member,
     Names,
     Object,
-    Opened,
     Scope,
     Super,
     V,
@@ -103,10 +103,10 @@ class Calls(Tensors):
         match callee:
             case Function():
                 return self._function(callee, given, node)
-            case Bound(receiver, Function() as function):
+            case BoundFunction(receiver, Function() as function):
                 given = Arguments([receiver, *given.positional], given.keywords, given.complete)
                 return self.run(function, given, node, receiver)
-            case Bound(receiver, str() as name):
+            case BoundFunction(receiver, str() as name):
                 return self._built_in_method(receiver, name, given, node)
             case Class():
                 return self.instance(callee, given, node)
@@ -120,7 +120,7 @@ class Calls(Tensors):
                 return self._apply(callee.arguments[0], _with_earlier(callee, given), node)
             case LibraryResult():
                 return self._method(callee, "__call__", given, node)
-            case Constant() | Text() | Box() | Opened():
+            case Constant() | Text() | Box() | JobModule():
                 kind = "none" if python_errors.is_none(callee) else "type"
                 message = f"'{python_errors.type_name(callee)}' object is not callable"
                 return self.fails(kind, TypeError, message, node)
@@ -376,7 +376,7 @@ class Calls(Tensors):
                 return True
             unsure = owner.cls.externals() or any(cls.opaque for cls in owner.cls.line())
             return None if unsure else False
-        if isinstance(owner, Opened) and owner.module is not None:
+        if isinstance(owner, JobModule) and owner.module is not None:
             return True if name in owner.names else None
         if isinstance(owner, LibraryResult):
             return True if name in owner.attributes else None
@@ -561,7 +561,7 @@ class Calls(Tensors):
                 if isinstance(value, LibraryResult) and _is_partial(value)
                 else value
             )
-            function = held.function if isinstance(held, Bound) else held
+            function = held.function if isinstance(held, BoundFunction) else held
             if isinstance(function, Function):
                 count = (each or {}).get(place) if given.complete else None
                 taken: list[V] = [Anything("what a library gives")] * (count or 0)

@@ -12,12 +12,12 @@ from dataclasses import replace
 from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.launch.model import Job
 from epochzero.check.program.argument_origins import argument
-from epochzero.check.program.events import Called, Failed, Imported, Looked
+from epochzero.check.program.events import CertainError, LibraryCall, LibraryImport, Lookup
 from epochzero.check.program.frames import (
     Arguments,
     CallFrame,
-    Exhausted,
     Flow,
+    LimitReached,
     PathCondition,
     PathEnds,
 )
@@ -26,9 +26,9 @@ from epochzero.check.program.heap import (
     Class,
     Function,
     HeapJournal,
+    JobModule,
     LibraryResult,
     Object,
-    Opened,
     Ref,
     V,
     maker,
@@ -63,7 +63,7 @@ class Core(ABC):
         self.target = target
         self.modules = Modules(job, target)
         self.journal = HeapJournal()
-        self.opened: dict[str, Opened] = {}
+        self.opened: dict[str, JobModule] = {}
         self.unknowns: dict[Unknown, None] = {}
         self.options: dict[str, Value] = {}
         self.environment: dict[str, V] = {}
@@ -159,7 +159,7 @@ class Core(ABC):
         """Look up a name of a library; for some names of the standard library its value."""
 
     @abstractmethod
-    def open(self, name: str, node: ast.AST) -> Opened | None:
+    def open(self, name: str, node: ast.AST) -> JobModule | None:
         """Return a module of the job, and execute it on first use; None if it is not part of the job."""
 
     @abstractmethod
@@ -197,9 +197,9 @@ class Core(ABC):
         """
         self._steps += 1
         if self._steps > MOST_STEPS:
-            raise Exhausted
+            raise LimitReached
         if self._steps % _ASK_TIME_EVERY == 0 and time.thread_time() > self._end:
-            raise Exhausted
+            raise LimitReached
 
     # -- What happens -------------------------------------------------------------------------
 
@@ -224,7 +224,7 @@ class Core(ABC):
 
     def imported(self, module: str, names: tuple[str, ...], node: ast.AST) -> None:
         """Record the import of a library."""
-        self._record(Imported, (module, names), node)
+        self._record(LibraryImport, (module, names), node)
 
     def looked(
         self,
@@ -238,7 +238,7 @@ class Core(ABC):
     ) -> None:
         """Record the lookup of an attribute or item, or a value stored under it."""
         value = None if stored is None else published(stored)
-        self._record(Looked, (published(on), name, item, found, stored is not None, value), node)
+        self._record(Lookup, (published(on), name, item, found, stored is not None, value), node)
 
     def called(
         self, name: str, given: Arguments, receiver: V | None, result: V, node: ast.expr
@@ -252,7 +252,7 @@ class Core(ABC):
             given.complete,
             published(result),
         )
-        self.recording.add(Called, fields, self.place(node), self.frame, self.path, node)
+        self.recording.add(LibraryCall, fields, self.place(node), self.frame, self.path, node)
 
     def fails(
         self,
@@ -275,11 +275,14 @@ class Core(ABC):
         if any(above.__name__ in caught for above in error.__mro__):
             raise PathEnds
         if hasattr(node, "lineno") and not (self.is_lost or self.path.is_doubtful):
-            self._record(Failed, (kind, error.__name__, message, why, fix), node)
+            self._record(CertainError, (kind, error.__name__, message, why, fix), node)
         return Anything("what fails")
 
     def _record(
-        self, kind: type[Imported | Looked | Failed], fields: tuple[object, ...], node: ast.AST
+        self,
+        kind: type[LibraryImport | Lookup | CertainError],
+        fields: tuple[object, ...],
+        node: ast.AST,
     ) -> None:
         self.recording.add(kind, fields, self.place(node), self.frame, self.path)
 

@@ -22,7 +22,7 @@ FIRST_RANK = Anything("whether this process is the first")
 
 
 @dataclass(frozen=True, slots=True)
-class Counted(Anything):
+class IterationValue(Anything):
     """A value that depends on the iteration.
 
     Attributes:
@@ -54,37 +54,37 @@ class Counted(Anything):
         return any(bool(each_round) is holds for each_round in self.rounds)
 
 
-def counted(loop: ast.AST, numbers: Sequence[int] | None) -> Counted:
+def counted(loop: ast.AST, numbers: Sequence[int] | None) -> IterationValue:
     """The variable of a loop over ``numbers``; None for an unknown range."""
     reason = "a number that is counted"
     if not numbers:
-        return Counted(reason, loop)
+        return IterationValue(reason, loop)
     if len(numbers) <= _MOST_ROUNDS:
-        return Counted(reason, loop, tuple(numbers), True)
-    return Counted(reason, loop, (*numbers[:_MOST_ROUNDS], numbers[-1]))
+        return IterationValue(reason, loop, tuple(numbers), True)
+    return IterationValue(reason, loop, (*numbers[:_MOST_ROUNDS], numbers[-1]))
 
 
-def computed(function: Callable[..., object] | None, *values: object) -> Counted | None:
+def computed(function: Callable[..., object] | None, *values: object) -> IterationValue | None:
     """Apply a function to values of which some are counted in the same loop; None if unknown."""
-    found = [value for value in values if isinstance(value, Counted)]
+    found = [value for value in values if isinstance(value, IterationValue)]
     if function is None or not found or any(c.loop is not found[0].loop for c in found):
         return None
-    if not all(isinstance(value, Constant | Counted) for value in values):
+    if not all(isinstance(value, Constant | IterationValue) for value in values):
         return None
     size = len(found[0].rounds)
     columns = [
-        value.rounds if isinstance(value, Counted) else (value.value,) * size
+        value.rounds if isinstance(value, IterationValue) else (value.value,) * size
         for value in values
-        if isinstance(value, Constant | Counted)
+        if isinstance(value, Constant | IterationValue)
     ]
     try:
         rounds = tuple(function(*row) for row in zip(*columns, strict=True))
     except (TypeError, ValueError, ArithmeticError):
         return None
-    return Counted(found[0].reason, found[0].loop, rounds, found[0].whole)
+    return IterationValue(found[0].reason, found[0].loop, rounds, found[0].whole)
 
 
-def chosen(stops: bool, values: Sequence[object]) -> Counted | None:
+def chosen(stops: bool, values: Sequence[object]) -> IterationValue | None:
     """Evaluate ``a or b`` (``stops``) or ``a and b`` with counted values."""
 
     def choose(*row: object) -> object:

@@ -7,7 +7,7 @@ import ast
 from epochzero.check.program.construction import misplaced_field
 from epochzero.check.program.frames import Arguments, CallFrame, Flow
 from epochzero.check.program.heap import (
-    Bound,
+    BoundFunction,
     Class,
     Function,
     LibraryResult,
@@ -53,7 +53,7 @@ class Definitions(Storing):
                 function.kind = last
             elif last in ("property", "cached_property"):
                 function.kind = "property"
-        if isinstance(value, (Function, Bound)):
+        if isinstance(value, (Function, BoundFunction)):
             result = self.apply(value, Arguments([function]), decorator)
             function.is_changed = function.is_changed or result is not function
         elif last not in _TRANSPARENT:
@@ -86,7 +86,7 @@ class Definitions(Storing):
         own: list[V] = []
         for decorator in node.decorator_list:
             value = self.evaluate(decorator)
-            if isinstance(value, (Function, Bound)):
+            if isinstance(value, (Function, BoundFunction)):
                 own.append(value)
                 continue
             name = maker(value).removesuffix("()").rpartition(".")[2]

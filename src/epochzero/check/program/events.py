@@ -40,7 +40,7 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class LibraryImport:
     """The import of a library.
 
     Attributes:
@@ -55,7 +55,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class LibraryCall:
     """The call of a function, class or method of a library.
 
     Attributes:
@@ -81,7 +81,7 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class Lookup:
     """The lookup of an attribute or item of a known value.
 
     Attributes:
@@ -105,7 +105,7 @@ class Looked:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class CertainError:
     """An operation that certainly raises an exception that nothing catches.
 
     Attributes:
@@ -127,4 +127,4 @@ class Failed:
     at: Situation
 
 
-Event: TypeAlias = Imported | Called | Looked | Failed
+Event: TypeAlias = LibraryImport | LibraryCall | Lookup | CertainError

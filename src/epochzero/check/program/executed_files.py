@@ -8,7 +8,7 @@ from dataclasses import replace
 from epochzero.check.program.core import Core
 from epochzero.check.program.files import read_by
 from epochzero.check.program.frames import Arguments
-from epochzero.check.program.heap import Box, Content, LibraryResult, Opened, Scope, V
+from epochzero.check.program.heap import Box, Content, JobModule, LibraryResult, Scope, V
 from epochzero.check.program.model import Module
 from epochzero.check.program.namespaces import namespace, set_any_name
 
@@ -39,7 +39,7 @@ def execute(machine: Core, given: Arguments, node: ast.expr) -> None:
     scope = machine.frame.scope
     target = given.positional[1] if len(given.positional) > 1 else None
     owner = target.mirrors if isinstance(target, Box) else None
-    if isinstance(owner, Opened):
+    if isinstance(owner, JobModule):
         scope = _outermost(scope)
     elif target is not None:
         if isinstance(target, Box):

@@ -9,7 +9,7 @@ from epochzero.check.findings import SourceLocation
 from epochzero.check.program.heap import Function, Scope, V
 
 
-class Exhausted(Exception):  # noqa: N818 -- no error: the walk has gone as far as it may
+class LimitReached(Exception):  # noqa: N818 -- no error: the walk has gone as far as it may
     """The limit on steps or on time is reached."""
 
 

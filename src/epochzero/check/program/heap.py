@@ -58,7 +58,7 @@ class Scope:
 
 
 @dataclass(eq=False, slots=True)
-class Opened(Ref):
+class JobModule(Ref):
     """A module of the job that is being or was executed; ``module`` is None for a directory."""
 
     name: str
@@ -176,7 +176,7 @@ class Member(Ref):
 
 
 @dataclass(eq=False, slots=True)
-class Bound(Ref):
+class BoundFunction(Ref):
     """A function of the job with its object, or a method of a built-in value."""
 
     receiver: V
@@ -206,7 +206,7 @@ class Box(Ref):
 
     kind: str
     state: dict[str, Content]
-    mirrors: Object | LibraryResult | Class | Opened | None = None
+    mirrors: Object | LibraryResult | Class | JobModule | None = None
     """The owner whose names these are (``vars(args)``, ``globals()``); stores go to the owner."""
     numbers: range | None = None
     """The whole range; ``content`` may have only its first numbers."""
@@ -388,9 +388,9 @@ class _Publishing:
                 return Own(value.name, "function")
             case Class():
                 return Own(value.name, "class")
-            case Opened():
+            case JobModule():
                 return Own(value.name, "module")
-            case Bound(function=Function() as function):
+            case BoundFunction(function=Function() as function):
                 return Own(function.name, "function")
             case Member():
                 whole = self.one(_whole(value), depth + 1)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from epochzero.check.program.binding import own_names
 from epochzero.check.program.frames import CallFrame, Flow
-from epochzero.check.program.heap import Box, Opened, Scope, V
+from epochzero.check.program.heap import Box, JobModule, Scope, V
 from epochzero.check.program.storing import Storing
 from epochzero.check.program.values import Anything, Constant, External
 
@@ -69,7 +69,7 @@ class Imports(Storing):
         found = self.modules.find(name)
         return found is not None and (found.is_dir() or found.name == "__init__.py")
 
-    def _import_all(self, opened: Opened) -> None:
+    def _import_all(self, opened: JobModule) -> None:
         exported = opened.names.get("__all__")
         if isinstance(exported, Box):
             names = [
@@ -81,7 +81,7 @@ class Imports(Storing):
             if name in opened.names:
                 self.store_name(name, opened.names[name])
 
-    def _member(self, opened: Opened, name: str, node: ast.AST) -> V:
+    def _member(self, opened: JobModule, name: str, node: ast.AST) -> V:
         if name in opened.names:
             return opened.names[name]
         if (inner := self.open(f"{opened.name}.{name}", node)) is not None:
@@ -99,9 +99,9 @@ class Imports(Storing):
             return Anything(f"{opened.name} has no {name} that is known")
         return self.attribute(opened, name, node)
 
-    def open(self, name: str, node: ast.AST) -> Opened | None:
+    def open(self, name: str, node: ast.AST) -> JobModule | None:
         """Return a module of the job, and execute it on first use; None if it is not part of the job."""
-        found: Opened | None = None
+        found: JobModule | None = None
         for end in [at for at, sign in enumerate(f"{name}.") if sign == "."]:
             part = name[:end]
             if part not in self.opened and self.modules.find(part) is None:
@@ -111,11 +111,11 @@ class Imports(Storing):
                 return None
         return found
 
-    def _execute_module(self, name: str, node: ast.AST) -> Opened | None:
+    def _execute_module(self, name: str, node: ast.AST) -> JobModule | None:
         module = self.modules.load(name)
         if module is None and not self._is_package(name):
             return None
-        opened = Opened(name, {}, module)
+        opened = JobModule(name, {}, module)
         self.opened[name] = opened
         if module is not None:
             via = (*self.frame.via, self.place(node))
@@ -125,7 +125,7 @@ class Imports(Storing):
             self.opened[parent].names[last] = opened
         return opened
 
-    def run_module(self, opened: Opened, via: Sequence[object]) -> None:
+    def run_module(self, opened: JobModule, via: Sequence[object]) -> None:
         """Execute the body of a module, once."""
         module = opened.module
         assert module is not None

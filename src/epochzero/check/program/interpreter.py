@@ -9,8 +9,8 @@ from epochzero.check.launch.model import Job
 from epochzero.check.program import library
 from epochzero.check.program.calls import Calls
 from epochzero.check.program.expressions import Expressions
-from epochzero.check.program.frames import CallFrame, Exhausted
-from epochzero.check.program.heap import Opened, Scope
+from epochzero.check.program.frames import CallFrame, LimitReached
+from epochzero.check.program.heap import JobModule, Scope
 from epochzero.check.program.model import Program
 from epochzero.check.program.statements import Statements
 from epochzero.check.target.model import Target
@@ -31,13 +31,13 @@ class Interpreter(Statements, Calls, Expressions):
             InputError: the entry point does not exist or cannot be read.
         """
         entry = self.modules.entry()
-        opened = Opened("__main__", {}, entry)
+        opened = JobModule("__main__", {}, entry)
         self.opened["__main__"] = opened
         start = SourceLocation(entry.path, 1)
         try:
             self.run_module(opened, ())
             self._leftover_loaders(opened)
-        except Exhausted:
+        except LimitReached:
             reason = "the program is too large to be followed to its end"
             self.unknowns[Unknown("the rest of the program", reason, start)] = None
         except RecursionError:
@@ -56,7 +56,7 @@ class Interpreter(Statements, Calls, Expressions):
             entered=dict(self.entered),
         )
 
-    def _leftover_loaders(self, opened: Opened) -> None:
+    def _leftover_loaders(self, opened: JobModule) -> None:
         """Walk the data loaders that were never iterated: unknown code may iterate them."""
         assert opened.module is not None
         self.frame = CallFrame(Scope(opened.names, opened.module))

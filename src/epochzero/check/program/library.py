@@ -17,7 +17,7 @@ from epochzero.check.program.callbacks import counts
 from epochzero.check.program.core import Core
 from epochzero.check.program.frames import Arguments
 from epochzero.check.program.heap import (
-    Bound,
+    BoundFunction,
     Box,
     Class,
     Function,
@@ -179,7 +179,7 @@ def _set_up(machine: Core, given: Arguments, method: str, node: ast.expr) -> Obj
     if isinstance(data, Object) and any(map(_DATA_MODULE.search, data.cls.externals())):
         _hooks(machine, data, ("prepare_data",), node)
         if function := _method(data, "setup"):
-            machine.apply(Bound(data, function), Arguments([Constant(method)]), node)
+            machine.apply(BoundFunction(data, function), Arguments([Constant(method)]), node)
         return data
     return None
 
@@ -187,7 +187,7 @@ def _set_up(machine: Core, given: Arguments, method: str, node: ast.expr) -> Obj
 def _hooks(machine: Core, instance: Object, names: Iterable[str], node: ast.expr) -> None:
     for name in names:
         if function := _method(instance, name):
-            machine.possibly(Bound(instance, function), node)
+            machine.possibly(BoundFunction(instance, function), node)
 
 
 def _method(instance: Object, name: str) -> Function | None:
@@ -218,9 +218,9 @@ def _read(machine: Core, dataset: Object, node: ast.expr, certain: bool) -> None
                 index: list[V] = [] if name in ("__len__", "__iter__") else [Anything("an index")]
                 given = Arguments(index)
                 if certain:
-                    machine.apply(Bound(dataset, found), given, node)
+                    machine.apply(BoundFunction(dataset, found), given, node)
                 else:
-                    machine.possibly(Bound(dataset, found), node, given)
+                    machine.possibly(BoundFunction(dataset, found), node, given)
                 break
 
 

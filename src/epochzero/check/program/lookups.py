@@ -12,14 +12,14 @@ from epochzero.check.program import methods, python_errors
 from epochzero.check.program.core import Core
 from epochzero.check.program.frames import Arguments
 from epochzero.check.program.heap import (
-    Bound,
+    BoundFunction,
     Box,
     Class,
     Function,
+    JobModule,
     LibraryResult,
     Member,
     Object,
-    Opened,
     Super,
     V,
     is_enumeration,
@@ -98,7 +98,7 @@ class Lookups(Core):
             case External():
                 self.looked(owner, name, node, item=False, found=None)
                 return self.external_attribute(owner, name)
-            case Opened():
+            case JobModule():
                 return self._of_module(owner, name, node)
             case Object():
                 return self._of_object(owner, name, node, called)
@@ -119,12 +119,12 @@ class Lookups(Core):
                 error_text = f"'{python_errors.type_name(owner)}' object has no attribute '{name}'"
                 return self.fails(kind, AttributeError, error_text, node)
             case Constant() | Text() | Box() | Items() if called:
-                return Bound(owner, name)
+                return BoundFunction(owner, name)
             case Anything() if called:
                 return Member(owner, name)
         return Anything(f"attribute {name} of what is not known")
 
-    def _of_module(self, owner: Opened, name: str, node: ast.AST) -> V:
+    def _of_module(self, owner: JobModule, name: str, node: ast.AST) -> V:
         if name in owner.names:
             return owner.names[name]
         if name.startswith("__") or "__getattr__" in owner.names:
@@ -136,7 +136,7 @@ class Lookups(Core):
             return self.fails("attribute", AttributeError, error_text, node)
         return Anything(f"{owner.name} has no {name} that is known")
 
-    def _is_surely_missing(self, owner: Opened, name: str) -> bool:
+    def _is_surely_missing(self, owner: JobModule, name: str) -> bool:
         """Whether a name is neither a module of the package nor imported anywhere.
 
         Compiled modules may be missing from the source tree.
@@ -186,10 +186,10 @@ class Lookups(Core):
             return found
         if found.kind == "property":
             where = node if isinstance(node, ast.expr) else ast.Constant(None)
-            return self.apply(Bound(receiver, found), Arguments(), where)
+            return self.apply(BoundFunction(receiver, found), Arguments(), where)
         if found.kind == "staticmethod":
             return found
-        return Bound(cls if found.kind == "classmethod" else receiver, found)
+        return BoundFunction(cls if found.kind == "classmethod" else receiver, found)
 
     def _of_class(self, owner: Class, name: str, node: ast.AST) -> V:
         found = self.in_class(owner.line(), name)
@@ -203,13 +203,13 @@ class Lookups(Core):
                 return External(f"{bases[0]}.{name}")
             return Anything(f"{owner.name}.{name}")
         if isinstance(found, Function) and found.kind == "classmethod":
-            return Bound(owner, found)
+            return BoundFunction(owner, found)
         return found
 
     def _of_enumeration(self, owner: Class, name: str, found: V | None, node: ast.AST) -> V:
         """Return a member of an enumeration: an object with a name and a value."""
         if isinstance(found, Function):
-            return Bound(owner, found) if found.kind == "classmethod" else found
+            return BoundFunction(owner, found) if found.kind == "classmethod" else found
         if found is not None and not name.startswith("_"):
             if name not in owner.members:
                 attributes = {"name": Constant(name), "value": found}
@@ -249,7 +249,7 @@ class Lookups(Core):
         if isinstance(owner, Object):
             getter = self.in_class(owner.cls.line(), "__getitem__")
             if isinstance(getter, Function) and isinstance(node, ast.expr):
-                return self.apply(Bound(owner, getter), Arguments([key]), node)
+                return self.apply(BoundFunction(owner, getter), Arguments([key]), node)
             return Anything(f"an item of {owner.cls.name}")
         if owner == External("os.environ"):
             return self._variable(key, node)

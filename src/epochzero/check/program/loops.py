@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from epochzero.check.program import library, python_errors
 from epochzero.check.program.core import Core
-from epochzero.check.program.counted_loops import Counted, counted
+from epochzero.check.program.counted_loops import IterationValue, counted
 from epochzero.check.program.expressions import MOST_UNROLLED
 from epochzero.check.program.frames import Arguments, Flow
 from epochzero.check.program.heap import (
@@ -52,7 +52,7 @@ class Loops(Core):
             if numbers is not None or _is_range(node.iter):
                 first = counted(node, numbers)
             # A number or text is only the first of many; objects are all handled alike.
-            item = first if isinstance(first, Ref | Counted) else _ROUND
+            item = first if isinstance(first, Ref | IterationValue) else _ROUND
             return self._abstract(node, some, lambda: self.assign(node.target, item))
 
     def _most(self, node: ast.For | ast.AsyncFor) -> int:

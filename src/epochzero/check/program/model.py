@@ -10,8 +10,8 @@ from pathlib import Path
 
 from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.launch.model import Job
-from epochzero.check.program.events import Called, Event, Failed, Imported, Looked
-from epochzero.check.program.parsers.model import Parsed
+from epochzero.check.program.events import CertainError, Event, LibraryCall, LibraryImport, Lookup
+from epochzero.check.program.parsers.model import ParsedCommand
 from epochzero.check.program.values import Value
 
 
@@ -78,7 +78,7 @@ class Program:
     events: Sequence[Event]
     options: Mapping[str, Value] = field(default_factory=dict)
     unknowns: tuple[Unknown, ...] = ()
-    parsed: tuple[Parsed, ...] = ()
+    parsed: tuple[ParsedCommand, ...] = ()
     entered: Mapping[tuple[str, int], bool] = field(default_factory=dict)
     before: Program | None = None
 
@@ -88,21 +88,21 @@ class Program:
         return {module.path: module for module in self.modules.values()}
 
     @cached_property
-    def calls(self) -> tuple[Called, ...]:
+    def calls(self) -> tuple[LibraryCall, ...]:
         """The calls among the events."""
-        return tuple(event for event in self.events if isinstance(event, Called))
+        return tuple(event for event in self.events if isinstance(event, LibraryCall))
 
     @cached_property
-    def imports(self) -> tuple[Imported, ...]:
+    def imports(self) -> tuple[LibraryImport, ...]:
         """The imports among the events."""
-        return tuple(event for event in self.events if isinstance(event, Imported))
+        return tuple(event for event in self.events if isinstance(event, LibraryImport))
 
     @cached_property
-    def lookups(self) -> tuple[Looked, ...]:
+    def lookups(self) -> tuple[Lookup, ...]:
         """The lookups among the events."""
-        return tuple(event for event in self.events if isinstance(event, Looked))
+        return tuple(event for event in self.events if isinstance(event, Lookup))
 
     @cached_property
-    def failures(self) -> tuple[Failed, ...]:
+    def failures(self) -> tuple[CertainError, ...]:
         """The events that certainly raise."""
-        return tuple(event for event in self.events if isinstance(event, Failed))
+        return tuple(event for event in self.events if isinstance(event, CertainError))

@@ -10,15 +10,15 @@ from epochzero.check.program.heap import (
     Box,
     Class,
     HeapJournal,
+    JobModule,
     LibraryResult,
     Names,
     Object,
-    Opened,
     V,
 )
 from epochzero.check.program.values import Anything, Constant, Items, Text
 
-Owner = Object | LibraryResult | Class | Opened
+Owner = Object | LibraryResult | Class | JobModule
 """A value whose attributes are names."""
 
 _MAY_BE_SET = Anything("it may have been set under a computed name")
@@ -47,7 +47,7 @@ def set_any_name(journal: HeapJournal, owner: Owner) -> None:
             cls.opaque = True
         case Class():
             owner.opaque = True
-        case Opened():
+        case JobModule():
             owner.is_closed = False
 
 

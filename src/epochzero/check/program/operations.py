@@ -8,17 +8,17 @@ from collections.abc import Callable
 from typing import Any
 
 from epochzero.check.program import python_errors
-from epochzero.check.program.counted_loops import FIRST_RANK, Counted, chosen, computed
+from epochzero.check.program.counted_loops import FIRST_RANK, IterationValue, chosen, computed
 from epochzero.check.program.frames import Flow, PathEnds
 from epochzero.check.program.heap import (
     DIFFERS,
-    Bound,
+    BoundFunction,
     Box,
     Class,
     Function,
+    JobModule,
     LibraryResult,
     Object,
-    Opened,
     V,
     is_enumeration,
     join,
@@ -202,9 +202,9 @@ class Operations(Tensors):
             return True if content.values else False if content.complete else None
         if isinstance(value, Text):
             return True if any(isinstance(part, str) and part for part in value.parts) else None
-        if isinstance(value, Counted):
+        if isinstance(value, IterationValue):
             return value.truth
-        if isinstance(value, (Function, Class, Opened, Bound)):
+        if isinstance(value, (Function, Class, JobModule, BoundFunction)):
             return True
         if isinstance(value, Object) and not value.cls.externals():
             line = value.cls.line()
@@ -259,7 +259,7 @@ def _is_number(value: V) -> bool:
     """Whether a value is a number; of a sum it is assumed, lists are rarely added by `sum`."""
     if isinstance(value, LibraryResult):
         return value.name in ("builtins.len", "builtins.sum")
-    return isinstance(value, Counted) or (
+    return isinstance(value, IterationValue) or (
         isinstance(value, Constant) and isinstance(value.value, (int, float))
     )
 
@@ -289,7 +289,9 @@ def _identical(left: V, right: V) -> bool | None:
     for one, other in ((left, right), (right, left)):
         if isinstance(one, Constant) and one.value is None:
             # An existing object is not None; the result of a library may be.
-            made = isinstance(other, (Box, Items, Text, Function, Class, Object, Opened, Bound))
+            made = isinstance(
+                other, (Box, Items, Text, Function, Class, Object, JobModule, BoundFunction)
+            )
             return False if made else None
     return None
 

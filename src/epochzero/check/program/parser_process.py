@@ -57,7 +57,7 @@ class _Reference(_Untold):
         self.number = number
 
 
-class _Made:
+class _LibraryResult:
     """What a function of a library would return: its name and arguments."""
 
     def __init__(self, name: str, *arguments: str) -> None:
@@ -158,12 +158,12 @@ def _name_in(message: str) -> str:
 # -- Types -------------------------------------------------------------------------------------
 
 
-def _path(text: str) -> _Made:
-    return _Made("pathlib.Path", text)
+def _path(text: str) -> _LibraryResult:
+    return _LibraryResult("pathlib.Path", text)
 
 
-def _file(mode: str) -> Callable[[str], _Made]:
-    return lambda text: _Made("builtins.open", text, mode)
+def _file(mode: str) -> Callable[[str], _LibraryResult]:
+    return lambda text: _LibraryResult("builtins.open", text, mode)
 
 
 def _untold(_text: str) -> _Untold:
@@ -224,7 +224,7 @@ def _encoded(value: Any) -> dict[str, Any]:
         return {"reference": value.number}
     if isinstance(value, _Untold):
         return {"untold": value.reason}
-    if isinstance(value, _Made):
+    if isinstance(value, _LibraryResult):
         return {"made": value.name, "arguments": value.arguments}
     if isinstance(value, dict):
         return {

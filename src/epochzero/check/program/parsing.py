@@ -26,7 +26,13 @@ from epochzero.check.program.heap import (
     published,
     thawed,
 )
-from epochzero.check.program.parsers.model import Kind, OptionSpec, Parsed, ParserSpec, constant_of
+from epochzero.check.program.parsers.model import (
+    Kind,
+    OptionSpec,
+    ParsedCommand,
+    ParserSpec,
+    constant_of,
+)
 from epochzero.check.program.values import Anything, Constant, External, Value
 
 MOST_PARSED = 8
@@ -60,7 +66,7 @@ class Builder:
     defaults: dict[str, Value] = field(default_factory=dict)
     complete: bool = True
     classes: list[Class] = field(default_factory=list)
-    parsed: tuple[int, Parsed] | None = None
+    parsed: tuple[int, ParsedCommand] | None = None
 
     def spec(self, known_only: bool = False) -> ParserSpec:
         """The parser in its current state."""
@@ -88,7 +94,7 @@ class Builder:
 
 
 @dataclass(eq=False, slots=True)
-class Part:
+class ParserPart:
     """The result of a parser's method: an argument group, or the factory of its subcommands."""
 
     builder: Builder
@@ -105,8 +111,8 @@ class CommandLines:
 
     def __init__(self, machine: Core) -> None:
         self.machine = machine
-        self.parsed: list[Parsed] = []
-        self._parts: dict[Ref, Part] = {}
+        self.parsed: list[ParsedCommand] = []
+        self._parts: dict[Ref, ParserPart] = {}
         self._flags = Builder("absl", SourceLocation(""))
 
     # -- Calls that the interpreter sees ------------------------------------------------------
@@ -154,11 +160,11 @@ class CommandLines:
                 raise PathEnds
         return None
 
-    def _part(self, owner: Ref) -> Part | None:
+    def _part(self, owner: Ref) -> ParserPart | None:
         if owner not in self._parts and isinstance(owner, Object):
             bases = owner.cls.externals()
             if _PARSER in bases:
-                self._parts[owner] = Part(Builder("argparse", owner.place, owner.keywords))
+                self._parts[owner] = ParserPart(Builder("argparse", owner.place, owner.keywords))
         return self._parts.get(owner)
 
     # -- argparse -----------------------------------------------------------------------------
@@ -166,7 +172,7 @@ class CommandLines:
     def _begin(self, made: LibraryResult, given: Arguments, node: ast.expr) -> None:
         builder = Builder("argparse", self.machine.place(node), _shown(given.keywords))
         self._take_parents(builder, given)
-        self._parts[made] = Part(builder)
+        self._parts[made] = ParserPart(builder)
 
     def _take_parents(self, builder: Builder, given: Arguments) -> None:
         parents = given.keywords.get("parents")
@@ -182,7 +188,7 @@ class CommandLines:
                 builder.options += part.builder.options
                 builder.defaults |= part.builder.defaults
 
-    def _add(self, part: Part, given: Arguments, node: ast.expr) -> None:
+    def _add(self, part: ParserPart, given: Arguments, node: ast.expr) -> None:
         builder = part.builder
         flags = [value.value for value in given.positional if isinstance(value, Constant)]
         known = [flag for flag in flags if isinstance(flag, str)]
@@ -207,10 +213,10 @@ class CommandLines:
 
     def _made(self, name: str, builder: Builder, group: int | None, node: ast.expr) -> V:
         made = LibraryResult(f"argparse.ArgumentParser().{name}", (), {}, self.machine.place(node))
-        self._parts[made] = Part(builder, group)
+        self._parts[made] = ParserPart(builder, group)
         return made
 
-    def _exclusive(self, part: Part, given: Arguments, node: ast.expr) -> V:
+    def _exclusive(self, part: ParserPart, given: Arguments, node: ast.expr) -> V:
         required = given.keywords.get("required")
         part.builder.exclusive.append([])
         part.builder.exclusive_required.append(
@@ -226,10 +232,10 @@ class CommandLines:
         made = LibraryResult(
             "argparse.ArgumentParser().add_subparsers", (), {}, self.machine.place(node)
         )
-        self._parts[made] = Part(builder, makes_commands=True)
+        self._parts[made] = ParserPart(builder, makes_commands=True)
         return made
 
-    def _subparser(self, part: Part, given: Arguments, node: ast.expr) -> V | None:
+    def _subparser(self, part: ParserPart, given: Arguments, node: ast.expr) -> V | None:
         name = given.positional[0] if given.positional else given.keywords.get("name")
         if not part.makes_commands or not isinstance(name, Constant):
             part.builder.complete = False
@@ -241,7 +247,7 @@ class CommandLines:
             if isinstance(alias, Constant):
                 part.builder.subcommands[str(alias.value)] = below
         made = LibraryResult(_PARSER, (), {}, self.machine.place(node))
-        self._parts[made] = Part(below)
+        self._parts[made] = ParserPart(below)
         return made
 
     def _parse(self, builder: Builder, given: Arguments, known_only: bool, node: ast.expr) -> V:
@@ -278,7 +284,7 @@ class CommandLines:
 
     def _read(
         self, builder: Builder, argv: Sequence[str], known_only: bool = False, own: bool = True
-    ) -> Parsed | None:
+    ) -> ParsedCommand | None:
         size = len(builder.options) + len(builder.subcommands)
         if builder.parsed is not None and builder.parsed[0] == size and own:
             return builder.parsed[1]
@@ -312,7 +318,7 @@ class CommandLines:
             else:
                 builder.complete = False
                 builder.classes.append(None)  # type: ignore[arg-type]
-        self._parts[made] = Part(builder)
+        self._parts[made] = ParserPart(builder)
 
     def _parse_into_classes(self, builder: Builder, given: Arguments, node: ast.expr) -> V:
         source = given.positional[0] if given.positional else given.keywords.get("args")
@@ -435,7 +441,7 @@ class CommandLines:
             name: self._click(command) for name, command in function.commands.items()
         }
         builder.subcommand_required = bool(builder.subcommands)
-        self._parts[function] = Part(builder)
+        self._parts[function] = ParserPart(builder)
         return builder
 
     def _configuration(self, function: Function) -> V:

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Mapping
 from types import GeneratorType
 
-from epochzero.check.program.heap import Box, Class, Function, Object, Opened, V
+from epochzero.check.program.heap import Box, Class, Function, JobModule, Object, V
 from epochzero.check.program.operators import ARITHMETIC, ORDER
 from epochzero.check.program.values import Constant, Items, Text
 
@@ -56,7 +56,7 @@ def type_name(value: V) -> str:
             return "function"
         case Class():
             return "type"
-        case Opened():
+        case JobModule():
             return "module"
         case Object():
             return value.cls.name.rpartition(".")[2]
@@ -110,7 +110,7 @@ def subscripted(value: V) -> str:
     match value:
         case Constant(value=None | bool() | int() | float() | complex()):
             return f"'{type_name(value)}' object is not subscriptable"
-        case Function(is_changed=False) | Opened():
+        case Function(is_changed=False) | JobModule():
             return f"'{type_name(value)}' object is not subscriptable"
     return ""
 

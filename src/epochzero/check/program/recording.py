@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from epochzero.check.findings import SourceLocation
 from epochzero.check.program import phases
-from epochzero.check.program.events import Called, Event, Failed, Looked, Situation
+from epochzero.check.program.events import CertainError, Event, LibraryCall, Lookup, Situation
 from epochzero.check.program.frames import CallFrame, PathCondition, written_receiver
 
 _LASTING = frozenset({"abstract", "arguments", "import", "unpack"})
@@ -52,8 +52,8 @@ class _Recorded:
 
     def _may_be_undone(self) -> bool:
         """Whether an earlier iteration of a loop may have added what is missing."""
-        is_lasting = self.kind is Failed and self.fields[0] in _LASTING
-        return self.kind in (Looked, Failed) and not is_lasting
+        is_lasting = self.kind is CertainError and self.fields[0] in _LASTING
+        return self.kind in (Lookup, CertainError) and not is_lasting
 
 
 class Recording:
@@ -141,6 +141,6 @@ class Recording:
     def _sets_up(self, begin: int) -> bool:
         """Whether an optimizer was created since ``begin``: then the loop is over whole runs, not over steps."""
         return any(
-            each.kind is Called and phases.is_optimizer(str(each.fields[0]))
+            each.kind is LibraryCall and phases.is_optimizer(str(each.fields[0]))
             for each in self._recorded[begin:]
         )

@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Callable, Iterator, Sequence
 
-from epochzero.check.program.counted_loops import Counted, leaves
+from epochzero.check.program.counted_loops import IterationValue, leaves
 from epochzero.check.program.definitions import Definitions
 from epochzero.check.program.frames import Arguments, Flow, PathEnds
 from epochzero.check.program.heap import Box, LibraryResult, Object, V, published
@@ -102,12 +102,12 @@ class Statements(Imports, Definitions, Loops):
         if known is not None:
             return self.execute(node.body if known else node.orelse)
         ways = [lambda: self.execute(node.body), lambda: self.execute(node.orelse)]
-        if isinstance(value, Counted):
+        if isinstance(value, IterationValue):
             return self._by_rounds(value, *ways)
         # One of the processes has rank 0: what fails there fails in every run.
         return self.either(*ways, certain=[0] if is_first_rank(node.test) else [])
 
-    def _by_rounds(self, value: Counted, *ways: Callable[[], int]) -> int:
+    def _by_rounds(self, value: IterationValue, *ways: Callable[[], int]) -> int:
         """Walk both branches of a condition on the iteration number: each is certain if such an iteration exists."""
 
         def later(way: Callable[[], int]) -> Callable[[], int]:

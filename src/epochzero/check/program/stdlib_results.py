@@ -13,7 +13,7 @@ from epochzero.check.program import python_errors
 from epochzero.check.program.core import Core
 from epochzero.check.program.executed_files import global_names
 from epochzero.check.program.frames import Arguments
-from epochzero.check.program.heap import Box, Class, LibraryResult, Object, Opened, V
+from epochzero.check.program.heap import Box, Class, JobModule, LibraryResult, Object, V
 from epochzero.check.program.namespaces import namespace, set_name
 from epochzero.check.program.texts import as_text, join_paths, path_part
 from epochzero.check.program.values import Anything, Constant, External, Items, Text
@@ -266,7 +266,7 @@ def _getattr(machine: Core, given: Arguments) -> V | None:
     if isinstance(owner, External):
         return External(f"{owner.name}.{name}") if len(given.positional) == 2 else None
     found = machine.has(owner, name)
-    is_asked = len(given.positional) == 2 and isinstance(owner, (Opened, Class))
+    is_asked = len(given.positional) == 2 and isinstance(owner, (JobModule, Class))
     if found or is_asked:
         return machine.attribute(owner, name, machine.at)
     if found is False and len(given.positional) > 2:
@@ -283,7 +283,7 @@ def _hasattr(machine: Core, given: Arguments) -> V | None:
 
 def _setattr(machine: Core, given: Arguments) -> V | None:
     if len(given.positional) == 3 and isinstance(
-        owner := given.positional[0], (Object, LibraryResult, Class, Opened)
+        owner := given.positional[0], (Object, LibraryResult, Class, JobModule)
     ):
         set_name(machine.journal, owner, given.positional[1], given.positional[2])
     return Constant(None)

@@ -9,15 +9,15 @@ from epochzero.check.program import python_errors
 from epochzero.check.program.core import Core
 from epochzero.check.program.frames import Arguments, Flow
 from epochzero.check.program.heap import (
-    Bound,
+    BoundFunction,
     Box,
     Class,
     Content,
     Function,
+    JobModule,
     LibraryResult,
     Member,
     Object,
-    Opened,
     V,
     maker,
 )
@@ -83,7 +83,7 @@ class Storing(Core):
                 setter := self.in_class(owner.cls.line(), f"{name}.setter"), Function
             ):
                 where = node if isinstance(node, ast.expr) else ast.Constant(None)
-                self.apply(Bound(owner, setter), Arguments([value]), where)
+                self.apply(BoundFunction(owner, setter), Arguments([value]), where)
             case Object() | LibraryResult() if name == "__dict__":
                 set_any_name(self.journal, owner)
             case Object() | LibraryResult():
@@ -91,7 +91,7 @@ class Storing(Core):
             case Constant(value=None):
                 message = f"'NoneType' object has no attribute '{name}'"
                 self.fails("none", AttributeError, message, node)
-            case Class() | Opened():
+            case Class() | JobModule():
                 self.journal.set(owner.names, name, value)
         if isinstance(owner, (External, LibraryResult)):
             self.looked(owner, name, node, item=False, found=None, stored=value)

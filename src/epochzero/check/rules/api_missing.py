@@ -6,7 +6,13 @@ from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from itertools import accumulate, islice
 
-from epochzero.check.program.events import Called, Failed, Imported, Looked, Situation
+from epochzero.check.program.events import (
+    CertainError,
+    LibraryCall,
+    LibraryImport,
+    Lookup,
+    Situation,
+)
 from epochzero.check.program.values import External
 from epochzero.check.rule import (
     Claims,
@@ -67,20 +73,20 @@ def _names(program: Program) -> Iterator[tuple[str, Situation, type[Exception]]]
     """The dotted names of libraries that the job uses, and the error if one is missing."""
     seen: set[tuple[str, SourceLocation]] = set()
     for event in program.events:
-        for name, error in () if isinstance(event, Failed) else _of(event):
+        for name, error in () if isinstance(event, CertainError) else _of(event):
             if (name, event.at.place) not in seen:
                 seen.add((name, event.at.place))
                 yield name, event.at, error
 
 
-def _of(event: Imported | Called | Looked) -> Iterator[tuple[str, type[Exception]]]:
-    if isinstance(event, Imported):
+def _of(event: LibraryImport | LibraryCall | Lookup) -> Iterator[tuple[str, type[Exception]]]:
+    if isinstance(event, LibraryImport):
         within = accumulate(event.module.split("."), "{}.{}".format)
         yield from ((module, ModuleNotFoundError) for module in islice(within, 1, None))
         for each_name in event.names:
             if each_name != "*":
                 yield f"{event.module}.{each_name}", ImportError
-    elif isinstance(event, Looked):
+    elif isinstance(event, Lookup):
         if isinstance(event.on, External) and not event.item and not event.stored:
             yield f"{event.on.name}.{event.name}", AttributeError
     elif "()" not in event.name:

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.values import Constant, Instance, Items, Own, Text, Value
 from epochzero.check.rule import Claims, JobView, Rule, claim_at, guarded
 from epochzero.check.rules.conditions import holds
@@ -102,7 +102,7 @@ def _check(view: JobView) -> Claims:
                 break
 
 
-def _values(call: Called, known: _Callable) -> dict[str, object]:
+def _values(call: LibraryCall, known: _Callable) -> dict[str, object]:
     """The known arguments by parameter; defaults for those that are not passed."""
     positional = [name for name in known.parameters if not name.startswith("*")]
     given = dict(zip(positional, call.arguments, strict=False)) | dict(call.keywords)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
-from epochzero.check.program.events import Looked
+from epochzero.check.program.events import Lookup
 from epochzero.check.program.lookups import MODULE_MEMBERS
 from epochzero.check.program.syntax import Code, code_of
 from epochzero.check.program.values import Constant, Instance
@@ -119,7 +119,7 @@ def _instead(message: str, name: str) -> str:
     return f"Did you mean {near}?" if near else f"Define {name}, or correct its name."
 
 
-def _of_objects(program: Program, stored: frozenset[str]) -> Iterator[tuple[Looked, str]]:
+def _of_objects(program: Program, stored: frozenset[str]) -> Iterator[tuple[Lookup, str]]:
     """Attributes that objects are known to lack, with the class of the object.
 
     A wrapper for several processes has the methods of modules, but not those of the wrapped model.
@@ -137,7 +137,7 @@ def _of_objects(program: Program, stored: frozenset[str]) -> Iterator[tuple[Look
             yield look, _WRAPPERS[look.on.made_by]
 
 
-def _is_of_inner(program: Program, look: Looked) -> bool:
+def _is_of_inner(program: Program, look: Lookup) -> bool:
     """Whether neither the wrapper nor any module has the attribute, and nothing sets it."""
     assert isinstance(look.on, Instance)
     first = look.on.arguments[0] if look.on.arguments else look.on.keywords.get("module")

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Stopped(BaseException):
+class TimeExceeded(BaseException):
     """The time limit is exceeded; not an `Exception`, so that no rule catches it."""
 
 
@@ -39,4 +39,4 @@ def at_most(seconds: float) -> Iterator[None]:
 
 
 def _stop(number: int, frame: object) -> None:
-    raise Stopped
+    raise TimeExceeded

@@ -5,20 +5,11 @@ from __future__ import annotations
 import ast
 from difflib import get_close_matches
 
-from epochzero.check.program.events import Looked
+from epochzero.check.program.events import Lookup
 from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Instance
-from epochzero.check.rule import (
-    Claim,
-    Claims,
-    JobView,
-    Program,
-    Reach,
-    Rule,
-    claim_at,
-    guarded,
-)
-from epochzero.check.view.checkpoints import Loaded, loads_of
+from epochzero.check.rule import Claim, Claims, JobView, Program, Reach, Rule, claim_at, guarded
+from epochzero.check.view.checkpoints import CheckpointLoad, loads_of
 
 ENOUGH_SHARED = 2
 """Keys that a checkpoint of unknown name must share with a saved one to be treated as the same."""
@@ -43,7 +34,7 @@ def _check(view: JobView) -> Claims:
                     yield _claim(view.program, look, loaded)
 
 
-def _keys(loaded: Loaded) -> list[str]:
+def _keys(loaded: CheckpointLoad) -> list[str]:
     return list(dict.fromkeys(key for held in loaded.held for key in held.keys or ()))
 
 
@@ -57,7 +48,7 @@ def _asked_for(program: Program) -> set[str]:
     return found
 
 
-def _claim(program: Program, look: Looked, loaded: Loaded) -> Claim:
+def _claim(program: Program, look: Lookup, loaded: CheckpointLoad) -> Claim:
     keys = _keys(loaded)
     near = get_close_matches(look.name, keys, n=1)
     return claim_at(

@@ -7,18 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from epochzero.check.paths.text import path_text
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.rule import (
-    Claim,
-    Claims,
-    JobView,
-    Program,
-    Reach,
-    Rule,
-    claim_at,
-    guarded,
-)
+from epochzero.check.rule import Claim, Claims, JobView, Program, Reach, Rule, claim_at, guarded
 from epochzero.check.view.torch_usage import argument
 
 _WRAPPERS = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
@@ -53,7 +44,7 @@ def _check(view: JobView) -> Claims:
                 yield _claim(view.program, call, wrapped)
 
 
-def _saved(call: Called) -> Iterator[_Weights]:
+def _saved(call: LibraryCall) -> Iterator[_Weights]:
     path = _path(argument(call, 1, "f"))
     value = argument(call, 0, "obj")
     if isinstance(value, Items) and value.kind == "dict":
@@ -68,7 +59,7 @@ def _saved(call: Called) -> Iterator[_Weights]:
                 yield _Weights(path, key, owner.removesuffix("()") in _WRAPPERS)
 
 
-def _loaded(call: Called, saved: list[_Weights], read: list[str]) -> list[_Weights]:
+def _loaded(call: LibraryCall, saved: list[_Weights], read: list[str]) -> list[_Weights]:
     """The weights that a model loads, if they were saved earlier to the path that is read."""
     state = argument(call, 0, "state_dict")
     strict = argument(call, 1, "strict")
@@ -97,7 +88,7 @@ def _is_wrapped(model: Value | None) -> bool | None:
     return None
 
 
-def _claim(program: Program, call: Called, wrapped: bool) -> Claim:
+def _claim(program: Program, call: LibraryCall, wrapped: bool) -> Claim:
     return claim_at(
         call.at,
         severity=Reach.of(program).severity(call.at),

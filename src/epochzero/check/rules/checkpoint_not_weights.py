@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from packaging.version import InvalidVersion, Version
 
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.values import Constant
 from epochzero.check.rule import Claims, JobView, Program, Rule, Target, claim_at, guarded
 from epochzero.check.view.checkpoints import loads_of, refused_globals
@@ -37,7 +37,7 @@ def _check(view: JobView) -> Claims:
         )
 
 
-def _only_weights(call: Called, program: Program, target: Target) -> bool:
+def _only_weights(call: LibraryCall, program: Program, target: Target) -> bool:
     """Whether a call certainly loads only weights: by its argument, or by the default since torch 2.6."""
     weights_only_value = call.keywords.get("weights_only")
     if weights_only_value is not None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from epochzero.check.launch.model import COMMAND
 from epochzero.check.program.argument_origins import written_at
-from epochzero.check.program.parsers.model import ArgumentProblem, Parsed
+from epochzero.check.program.parsers.model import ArgumentProblem, ParsedCommand
 from epochzero.check.rule import Claim, Program, SourceLocation
 
 
@@ -42,7 +42,7 @@ def _may_pass(problem: ArgumentProblem, unsure: Sequence[str]) -> bool:
     )
 
 
-def _claim(program: Program, parsed: Parsed, problem: ArgumentProblem, fix: str) -> Claim:
+def _claim(program: Program, parsed: ParsedCommand, problem: ArgumentProblem, fix: str) -> Claim:
     name = program.job.script.name if program.job.script else program.job.module
     ends = (
         f"{name}: error: {problem.message}" if parsed.spec.kind == "argparse" else problem.message

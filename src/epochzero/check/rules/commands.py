@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from epochzero.check.program.events import Called, Situation
+from epochzero.check.program.events import LibraryCall, Situation
 from epochzero.check.program.values import Constant, Items, Text, Value
 from epochzero.check.rule import Program
 
@@ -28,7 +28,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartedProgram:
     """A program that the job's code starts.
 
     Attributes:
@@ -44,7 +44,7 @@ class Started:
     at: Situation
 
 
-def started(program: Program) -> Iterator[Started]:
+def started(program: Program) -> Iterator[StartedProgram]:
     """The programs that a call starts, if they are known."""
     for call in program.calls:
         if call.name in _SHELL or call.name in _DIRECT:
@@ -52,7 +52,7 @@ def started(program: Program) -> Iterator[Started]:
             words = _words(call, shell)
             if words:
                 raises = call.name in _RAISES or _is_true(call.keywords.get("check"))
-                yield Started(words, shell, raises or not shell, call.at)
+                yield StartedProgram(words, shell, raises or not shell, call.at)
 
 
 def words_of(line: str) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ def _is_true(value: Value | None) -> bool:
     return isinstance(value, Constant) and value.value is True
 
 
-def _words(call: Called, shell: bool) -> tuple[str, ...]:
+def _words(call: LibraryCall, shell: bool) -> tuple[str, ...]:
     first = call.arguments[0] if call.arguments else call.keywords.get("args")
     if isinstance(first, Items) and not shell:
         return tuple(_text(item) for item in first.values)

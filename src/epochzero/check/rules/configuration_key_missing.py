@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from epochzero.check.program.configuration import kind_of
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.parsers.model import nearest
 from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.rule import (
@@ -76,7 +76,7 @@ def _of_values(program: Program) -> Iterator[Claim]:
         )
 
 
-def _may_add(call: Called) -> bool:
+def _may_add(call: LibraryCall) -> bool:
     """Whether a call may add keys to a configuration."""
     given = any(_is_config(value) for value in (*call.arguments, *call.keywords.values()))
     return bool(_ADDS.match(call.name)) or (given and not _ADDS_NOTHING.match(call.name))

@@ -7,10 +7,10 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from epochzero.check.paths.accesses import argument
-from epochzero.check.paths.contents import Reading, columns, inspect
+from epochzero.check.paths.contents import ReadMethod, columns, inspect
 from epochzero.check.paths.faults import encoding_of, is_plain
-from epochzero.check.paths.world import Opened, caught
-from epochzero.check.program.events import Called, Situation
+from epochzero.check.paths.world import InputFile, caught
+from epochzero.check.program.events import LibraryCall, Situation
 from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.rule import Claim, Claims, JobView, Program, Reach, Rule, claim_at
 
@@ -44,14 +44,14 @@ def _check(view: JobView) -> Claims:
             yield from _of_table(view.program, opened, header)
 
 
-def _of_rows(program: Program, opened: Opened, reader: Called) -> Iterator[Claim]:
+def _of_rows(program: Program, opened: InputFile, reader: LibraryCall) -> Iterator[Claim]:
     """Lookups in the rows of ``csv.DictReader``, which have the columns as keys."""
     is_plain = reader.name == "csv.DictReader" and len(reader.arguments) == 1
     if not is_plain or reader.keywords or _skips(program):
         return
     encoding = encoding_of(opened.access) or "utf-8"
     header = columns(opened.local, encoding, ",")
-    fault = inspect(opened.local, Reading("csv", encoding))
+    fault = inspect(opened.local, ReadMethod("csv", encoding))
     looks = [look for look in program.lookups if look.item and _is_row(look.on, reader)]
     changed = any(call.receiver and _is_row(call.receiver, reader) for call in program.calls)
     own = {look.name for look in looks if look.stored}
@@ -65,7 +65,7 @@ def _of_rows(program: Program, opened: Opened, reader: Called) -> Iterator[Claim
             yield _claim(opened, header, look.name, replace(look.at, certain=True))
 
 
-def _is_row(value: Value, reader: Called) -> bool:
+def _is_row(value: Value, reader: LibraryCall) -> bool:
     is_row = isinstance(value, Instance) and value.made_by == "csv.DictReader().__next__"
     made = reader.result
     return is_row and isinstance(made, Instance) and value.place == made.place  # type: ignore[union-attr]
@@ -78,7 +78,7 @@ def _skips(program: Program) -> bool:
     )
 
 
-def _of_table(program: Program, opened: Opened, header: list[str]) -> Iterator[Claim]:
+def _of_table(program: Program, opened: InputFile, header: list[str]) -> Iterator[Claim]:
     call = opened.access.call
     asked = [(name, call.at) for key in _OF_READING for name in _names(call.keywords.get(key))]
     if isinstance(call.result, Instance) and not _changed(program, call.result):
@@ -127,7 +127,7 @@ def _names(value: Value | None) -> list[str]:
     ]
 
 
-def _claim(opened: Opened, header: list[str], name: str, at: Situation) -> Claim:
+def _claim(opened: InputFile, header: list[str], name: str, at: Situation) -> Claim:
     near = get_close_matches(name, header, n=1, cutoff=0.6)
     shown = opened.access.text.known or opened.path
     has = ", ".join(header[:12]) + (", ..." if len(header) > 12 else "")

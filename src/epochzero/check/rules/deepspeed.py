@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from epochzero.check.program.configuration import Unreadable, load
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.values import Constant, Items, Value
 from epochzero.check.rule import Program
 
 _OPTION = "--deepspeed_config"
 
 
-def configurations(program: Program) -> Iterator[tuple[Called, Items]]:
+def configurations(program: Program) -> Iterator[tuple[LibraryCall, Items]]:
     """Each call of ``deepspeed.initialize`` with its configuration, if that is readable."""
     for call in program.calls:
         if call.name == "deepspeed.initialize" and call.complete:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from epochzero.check.findings import Finding, SourceLocation, Unknown
 from epochzero.check.program.model import Program
 from epochzero.check.rule import CannotTell, JobView, Rule
-from epochzero.check.rules.budget import Stopped, at_most
+from epochzero.check.rules.budget import TimeExceeded, at_most
 from epochzero.check.target.model import Target
 
 RULE_S, RULES_S = 10.0, 30.0
@@ -49,7 +49,7 @@ def _answers(rule: Rule, view: JobView, seconds: float) -> list[Finding | Unknow
             for answer in rule.findings(view):
                 results.append(answer)
         return results
-    except Stopped:
+    except TimeExceeded:
         reason = f"stopped after {seconds:.3g} s"
     except CannotTell as error:
         reason = str(error)

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.syntax import Code, Function, code_of
 from epochzero.check.rule import Claims, JobView, Module, Program, Rule, claim_at
 from epochzero.check.view.loops import loops_around
@@ -66,14 +66,14 @@ def _in_training_mode(program: Program, module: Module, node: ast.AST) -> bool:
     return False
 
 
-def _comes_by(call: Called, module: Module, node: ast.AST) -> bool:
+def _comes_by(call: LibraryCall, module: Module, node: ast.AST) -> bool:
     """Whether a call happens within a block of a module, or in what the block calls."""
     first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
     places = (*call.at.via, call.at.place)
     return any(place.path == module.path and first <= place.line <= last for place in places)
 
 
-def _is_apart(program: Program, call: Called, module: Module, node: ast.AST) -> bool:
+def _is_apart(program: Program, call: LibraryCall, module: Module, node: ast.AST) -> bool:
     """Whether the names indicate an evaluation, or it is outside the loop over the training batches."""
     code = code_of(module)
     function = node if isinstance(node, ast.FunctionDef) else code.function(node)

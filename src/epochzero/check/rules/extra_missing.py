@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from epochzero.check.program.events import Called, Situation
+from epochzero.check.program.events import LibraryCall, Situation
 from epochzero.check.program.values import Constant, Items, Value
 from epochzero.check.rule import Claims, JobView, Program, Rule, Target, claim_at, guarded
 from epochzero.check.rules.distributions import providers
@@ -77,7 +77,7 @@ def _above(name: str) -> Iterator[str]:
         yield name
 
 
-def _is_meant(entry: Mapping[str, Any], call: Called) -> bool:
+def _is_meant(entry: Mapping[str, Any], call: LibraryCall) -> bool:
     """Whether the arguments are such that the call needs the extra."""
     for name, spared in entry.get("unless", {}).items():
         if name in call.keywords and _plain(call.keywords[name]) == spared:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from epochzero.check.program.events import Situation
 from epochzero.check.rule import Claim, JobView, Module, Program, claim_at
-from epochzero.check.rules.ruff import Asked
+from epochzero.check.rules.ruff import RuffProcess
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,10 @@ def reading(view: JobView) -> Iterator[None]:
 
 
 @lru_cache(maxsize=1)  # Several rules query the same program in succession.
-def _asked(program: Program, python: tuple[int, ...] | None) -> Asked:
-    return Asked([module for module in program.modules.values() if module.tree is not None], python)
+def _asked(program: Program, python: tuple[int, ...] | None) -> RuffProcess:
+    return RuffProcess(
+        [module for module in program.modules.values() if module.tree is not None], python
+    )
 
 
 def flakes(view: JobView, codes: Container[str]) -> Iterator[Flake]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.rule import Claims, JobView, Rule, claim_at, guarded
 from epochzero.check.rules.world import chosen, gpus_of_a_node, number
@@ -41,7 +41,7 @@ def _check(view: JobView) -> Claims:
             )
 
 
-def _indices(call: Called) -> Iterator[int]:
+def _indices(call: LibraryCall) -> Iterator[int]:
     """The GPU indices that a call uses."""
     values: list[Value | None] = [call.keywords.get("device")]
     if call.name.rpartition(".")[2] in ("to", "cuda", "set_device"):

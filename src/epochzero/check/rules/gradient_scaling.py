@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.values import Constant, External, Instance, Value
 from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, claim_at
 from epochzero.check.view.builds import device_named
@@ -61,7 +61,7 @@ def _is_off(scaler: Value | None) -> bool:
     return not (isinstance(enabled, Constant) and enabled.value is True)
 
 
-def _is_half(call: Called) -> bool:
+def _is_half(call: LibraryCall) -> bool:
     """Whether a call enables float16 on GPUs within a training loop."""
     if call.name == "torch.cuda.amp.autocast":
         kind = argument(call, 1, "dtype")
@@ -80,7 +80,7 @@ def _is_half(call: Called) -> bool:
     )
 
 
-def _claim(call: Called, message: str, consequence: str, fix: str) -> Claim:
+def _claim(call: LibraryCall, message: str, consequence: str, fix: str) -> Claim:
     return claim_at(call.at, severity="warning", message=message, consequence=consequence, fix=fix)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from epochzero.check.paths.accesses import argument, is_true
 from epochzero.check.paths.text import is_remote, path_text
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.rule import Claims, JobView, Rule, Target, claim_at, guarded
 
 _MODEL = (
@@ -64,7 +64,7 @@ def _is_keras_3(target: Target) -> bool:
     return "keras" in known and known["keras"].version.startswith("3.") and "tf-keras" not in known
 
 
-def _endings(saver: _Saver, call: Called) -> tuple[str, ...]:
+def _endings(saver: _Saver, call: LibraryCall) -> tuple[str, ...]:
     """The allowed suffixes; empty if they are not known."""
     if any(name in call.keywords for name in _OTHERWISE):
         return ()
@@ -76,7 +76,7 @@ def _endings(saver: _Saver, call: Called) -> tuple[str, ...]:
     return (".weights.h5",) if only_weights else saver.endings
 
 
-def _ending(call: Called, at: int) -> str | None:
+def _ending(call: LibraryCall, at: int) -> str | None:
     """The known part of the file name after its last directory; None if its end is not known."""
     text = path_text(argument(call, at, "filepath"))
     if text is None or text.parts[-1] is None or is_remote(text.beginning):

@@ -6,18 +6,10 @@ import ast
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from epochzero.check.program.events import Looked
+from epochzero.check.program.events import Lookup
 from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant, Items
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Module,
-    Rule,
-    SourceLocation,
-    claim_at,
-    guarded,
-)
+from epochzero.check.rule import Claims, JobView, Module, Rule, SourceLocation, claim_at, guarded
 
 
 def _check(view: JobView) -> Claims:
@@ -44,7 +36,7 @@ def _check(view: JobView) -> Claims:
         )
 
 
-def _is_missing(event: Looked) -> bool:
+def _is_missing(event: Lookup) -> bool:
     return (
         event.item
         and not event.stored
@@ -56,7 +48,7 @@ def _is_missing(event: Looked) -> bool:
     )
 
 
-def _is_stored_by_callback(event: Looked, modules: Iterable[Module]) -> bool:
+def _is_stored_by_callback(event: Lookup, modules: Iterable[Module]) -> bool:
     """Whether a function within a function stores the key: a library may have called it, as ``forward`` of a local layer."""
     for module in modules:
         if module.path != event.at.place.path or module.tree is None:

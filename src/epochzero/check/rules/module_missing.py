@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from epochzero.check.launch.model import Job
-from epochzero.check.program.events import Imported, Situation
+from epochzero.check.program.events import LibraryImport, Situation
 from epochzero.check.program.modules import lies_in
 from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant
@@ -132,14 +132,14 @@ def _has(module: str, target: Target) -> bool:
     return target.python is None or not lacks_module(module, target.python[:2])
 
 
-def _run(program: Program) -> Iterable[Imported]:
+def _run(program: Program) -> Iterable[LibraryImport]:
     """The module of ``python -m``, if it is not one of the job's own."""
     job = program.job
     if job.module and not (job.script or job.fault or program.modules):
-        yield Imported(job.module, (), Situation(job.at))
+        yield LibraryImport(job.module, (), Situation(job.at))
 
 
-def _is_missing(top: str, event: Imported, installed: Installed) -> bool:
+def _is_missing(top: str, event: LibraryImport, installed: Installed) -> bool:
     return _is_absent(top, installed) and not guarded(event.at, ModuleNotFoundError)
 
 
@@ -208,7 +208,7 @@ def _is_here(value: object) -> bool:
     return isinstance(value, Constant) and isinstance(value.value, str) and is_folder(value.value)
 
 
-def _claim(event: Imported, top: str, target: Target, installed: Installed) -> Claim:
+def _claim(event: LibraryImport, top: str, target: Target, installed: Installed) -> Claim:
     names = distributions_of(top)
     install = top if top in names else " or ".join(names[:MOST_NAMES]) or top.replace("_", "-")
     fix = f"install {install}{_by_extra(top, target, installed)}."
@@ -239,7 +239,7 @@ def _own(job: Job, top: str) -> Path | None:
     return next((folder for folder in folders if lies_in(folder, top)), None)
 
 
-def _not_importable(event: Imported, top: str, job: Job, folder: Path) -> Claim:
+def _not_importable(event: LibraryImport, top: str, job: Job, folder: Path) -> Claim:
     looked = job.folder if job.module or job.script is None else job.script.parent
     path = Path(os.path.relpath(folder, job.folder)).as_posix()
     fix = f"set PYTHONPATH={path} when you start the job"

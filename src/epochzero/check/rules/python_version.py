@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from epochzero.check.program.events import Imported, Situation
+from epochzero.check.program.events import LibraryImport, Situation
 from epochzero.check.program.values import External
 from epochzero.check.rule import (
     Claim,
@@ -86,7 +86,7 @@ def _line(module: Module, error: SyntaxError) -> int:
     return max(starts, default=end)
 
 
-def _import(event: Imported, python: Version, target: Target) -> Iterator[Claim | Unknown]:
+def _import(event: LibraryImport, python: Version, target: Target) -> Iterator[Claim | Unknown]:
     if guarded(event.at, ModuleNotFoundError):
         return
     if why := lacks_module(event.module, python):

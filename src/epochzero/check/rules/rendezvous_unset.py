@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at, guarded
 from epochzero.check.rules.world import constant, is_set
 from epochzero.check.view.torch_usage import argument
@@ -47,7 +47,7 @@ def _check(view: JobView) -> Claims:
         )
 
 
-def _otherwise(call: Called) -> bool:
+def _otherwise(call: LibraryCall) -> bool:
     """Whether the processes rendezvous in another way, or may."""
     method = argument(call, 1, "init_method")
     by_variables = method is None or constant(method) in (None, "env://")
@@ -55,7 +55,7 @@ def _otherwise(call: Called) -> bool:
     return bool(other) or not by_variables
 
 
-def _given(call: Called, name: str) -> bool:
+def _given(call: LibraryCall, name: str) -> bool:
     """Whether an argument replaces the variable; -1 does not."""
     place = _ARGUMENTS.get(name)
     value = argument(call, *place) if place else None

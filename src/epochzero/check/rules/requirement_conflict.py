@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
-from epochzero.check.program.events import Imported
+from epochzero.check.program.events import LibraryImport
 from epochzero.check.rule import Claim, Claims, JobView, Rule, Target, claim_at, guarded
 from epochzero.check.rules.distributions import Installed, applies, providers, requirements
 from epochzero.check.target.model import Distribution
@@ -155,7 +155,7 @@ def _needed(
 
 
 def _unmet(
-    distribution: Distribution, installed: Installed, target: Target, event: Imported
+    distribution: Distribution, installed: Installed, target: Target, event: LibraryImport
 ) -> Iterator[Claim]:
     for requirement in _required(distribution):
         other = installed.get(normalized(requirement.name))

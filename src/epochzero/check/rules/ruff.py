@@ -73,7 +73,7 @@ class Message:
     column: int
 
 
-class Asked:
+class RuffProcess:
     """A ruff process, which reads modules while other work is done.
 
     Args:
@@ -94,7 +94,7 @@ class Asked:
         except OSError as error:
             self._process = error
 
-    def __enter__(self) -> Asked:
+    def __enter__(self) -> RuffProcess:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -6,18 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from epochzero.check.paths.sizes import enclosing_loops, rounds
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.values import Instance
-from epochzero.check.rule import (
-    Claim,
-    Claims,
-    JobView,
-    Program,
-    Reach,
-    Rule,
-    claim_at,
-    guarded,
-)
+from epochzero.check.rule import Claim, Claims, JobView, Program, Reach, Rule, claim_at, guarded
 from epochzero.check.rules.world import number
 from epochzero.check.view.torch_usage import (
     argument,
@@ -45,11 +36,11 @@ def _check(view: JobView) -> Claims:
         yield from _too_early(view.program, steps)
 
 
-def _is_step(call: Called) -> bool:
+def _is_step(call: LibraryCall) -> bool:
     return call.name.startswith(_SCHEDULERS) and call.name.endswith("().step") and call.at.loop
 
 
-def _too_often(program: Program, call: Called, made: Instance) -> Iterator[Claim]:
+def _too_often(program: Program, call: LibraryCall, made: Instance) -> Iterator[Claim]:
     """OneCycleLR rejects more steps than it was created for; a cosine schedule rises again."""
     counts = _loops(program, call, made)
     name = made.made_by.removeprefix(_SCHEDULERS)
@@ -85,7 +76,7 @@ def _total(made: Instance) -> int | None:
     return total if total is not None else epochs * each if epochs and each else None
 
 
-def _loops(program: Program, call: Called, made: Instance) -> list[int | None]:
+def _loops(program: Program, call: LibraryCall, made: Instance) -> list[int | None]:
     """The loops in which a scheduler steps but is not created, the outermost first.
 
     Each with its number of iterations; None for loops over data. Empty if a step depends on a condition,
@@ -116,7 +107,7 @@ def _loops(program: Program, call: Called, made: Instance) -> list[int | None]:
     return found
 
 
-def _too_early(program: Program, steps: list[Called]) -> Iterator[Claim]:
+def _too_early(program: Program, steps: list[LibraryCall]) -> Iterator[Claim]:
     """A step of a scheduler in training before the first step of an optimizer."""
     # A scaler steps the optimizer; what else steps it is not known.
     if not steps or does_anywhere(program, "scaler", "GradScaler", "closure"):

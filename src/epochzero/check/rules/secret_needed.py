@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.values import Constant, External
 from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, Target, claim_at
 
@@ -99,7 +99,7 @@ def _stored(program: Program) -> Iterator[str]:
 
 
 def _needs(
-    service: _Service, call: Called, program: Program, target: Target, present: set[str]
+    service: _Service, call: LibraryCall, program: Program, target: Target, present: set[str]
 ) -> bool:
     """Whether this call needs a key that nothing provides."""
     given = [name for name in service.keywords if name in call.keywords]
@@ -115,7 +115,7 @@ def _needs(
     )
 
 
-def _is_gated(call: Called) -> bool:
+def _is_gated(call: LibraryCall) -> bool:
     first = call.arguments[0] if call.arguments else None
     return (
         call.name.endswith(".from_pretrained")
@@ -126,7 +126,7 @@ def _is_gated(call: Called) -> bool:
     )
 
 
-def _claim(call: Called, variable: str, error: str, sure: bool) -> Claim:
+def _claim(call: LibraryCall, variable: str, error: str, sure: bool) -> Claim:
     return claim_at(
         call.at,
         message=f"{call.name} needs a key, but neither the job nor the target sets {variable}.",

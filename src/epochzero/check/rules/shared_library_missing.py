@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from epochzero.check.program.events import Imported
+from epochzero.check.program.events import LibraryImport
 from epochzero.check.rule import Claims, JobView, Rule, Target, claim_at, guarded
-from epochzero.check.view.builds import Needed, needed_libraries
+from epochzero.check.view.builds import NeededLibraries, needed_libraries
 
 
 def _check(view: JobView) -> Claims:
@@ -28,11 +28,11 @@ def _check(view: JobView) -> Claims:
             )
 
 
-def _loads(event: Imported, needed: Needed) -> bool:
+def _loads(event: LibraryImport, needed: NeededLibraries) -> bool:
     return not needed.within or needed.within in (*event.names, event.module.rpartition(".")[2])
 
 
-def _missing(needed: Needed, target: Target) -> list[str]:
+def _missing(needed: NeededLibraries, target: Target) -> list[str]:
     """The first library of each group, if the target has none of the group."""
     have = target.shared_libraries or frozenset()
     packages = target.distributions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant, Instance
 from epochzero.check.rule import Claims, JobView, Program, Rule, SourceLocation, claim_at
@@ -59,7 +59,7 @@ def _training_loaders(program: Program) -> Iterator[tuple[SourceLocation, str]]:
                     yield module.place(node.value), ast.unparse(target)
 
 
-def _keeps_order(call: Called) -> bool:
+def _keeps_order(call: LibraryCall) -> bool:
     """Whether a loader of indexable data certainly does not change their order."""
     data, shuffle = argument(call, 0, "dataset"), argument(call, 2, "shuffle")
     known = isinstance(data, Instance) and not data.own and "ataset" in data.made_by

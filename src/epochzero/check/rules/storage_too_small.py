@@ -8,7 +8,7 @@ from math import prod
 from epochzero.check.paths.accesses import Access, accesses_of, argument
 from epochzero.check.paths.platform import Platform
 from epochzero.check.paths.sizes import parameters, saved_bytes, times_saved
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.values import Constant, External, Items, Value
 from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, Unknown
 
@@ -32,7 +32,7 @@ def _check(view: JobView) -> Claims:
             yield from _trained(view.program, platform, call)
 
 
-def _saved(program: Program, platform: Platform, call: Called) -> Iterator[Claim | Unknown]:
+def _saved(program: Program, platform: Platform, call: LibraryCall) -> Iterator[Claim | Unknown]:
     """A call that saves a model, once or in a loop."""
     for access in accesses_of(call, {}):
         free = _free(platform, access)
@@ -49,7 +49,7 @@ def _saved(program: Program, platform: Platform, call: Called) -> Iterator[Claim
             yield from _judged(platform, call, access, size, retained, free)
 
 
-def _trained(program: Program, platform: Platform, call: Called) -> Iterator[Claim]:
+def _trained(program: Program, platform: Platform, call: LibraryCall) -> Iterator[Claim]:
     """Checkpoints of the transformers Trainer: weights and the states of AdamW."""
     loads = [
         each_call.result
@@ -64,7 +64,7 @@ def _trained(program: Program, platform: Platform, call: Called) -> Iterator[Cla
             yield from _judged(platform, call, access, max(counts) * 12, retained, free)
 
 
-def _mapped(platform: Platform, call: Called) -> Iterator[Claim]:
+def _mapped(platform: Platform, call: LibraryCall) -> Iterator[Claim]:
     """A file that is created for an array of known shape, and filled later."""
     mode = argument(call, 2, "mode")
     size = _array_bytes(argument(call, 4, "shape"), argument(call, 1, "dtype"))
@@ -89,7 +89,7 @@ def _array_bytes(shape: Value | None, dtype: Value | None) -> int | None:
     return prod(counts) * width
 
 
-def _kept(call: Called) -> int:
+def _kept(call: LibraryCall) -> int:
     """How many checkpoints the Trainer retains; 0 if that is not known."""
     names = ("save_total_limit", "num_train_epochs", "max_steps", "save_steps")
     limit, epochs, steps, every = (_whole(call, name) for name in names)
@@ -103,13 +103,13 @@ def _kept(call: Called) -> int:
     return steps // (every or 500)
 
 
-def _whole(call: Called, name: str) -> int:
+def _whole(call: LibraryCall, name: str) -> int:
     value = call.keywords.get(name)
     return value.value if isinstance(value, Constant) and isinstance(value.value, int) else 0
 
 
 def _judged(
-    platform: Platform, call: Called, access: Access, size: float, retained: int, free: int
+    platform: Platform, call: LibraryCall, access: Access, size: float, retained: int, free: int
 ) -> Iterator[Claim]:
     if size * retained <= free:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.syntax import code_of
 from epochzero.check.rule import Claims, JobView, Program, Rule, SourceLocation, claim_at
 from epochzero.check.view.loops import Loop, loops_around
@@ -41,7 +41,7 @@ def _check(view: JobView) -> Claims:
 
 def _left_in_evaluation(
     program: Program, models: Models, model: Model, loop: Loop
-) -> Called | None:
+) -> LibraryCall | None:
     """The ``eval()`` of an iteration that no ``train()`` follows before the next step.
 
     If it precedes the first step of an iteration, the model may be trained so on purpose, unless an
@@ -59,7 +59,7 @@ def _left_in_evaluation(
     return None if is_meant else calls[at]
 
 
-def _ends(loop: Loop, call: Called) -> bool:
+def _ends(loop: Loop, call: LibraryCall) -> bool:
     """Whether the loop ends after the call, or the call runs in only one iteration."""
     place = loop.step_to(call.at)
     blocks = list(_blocks(loop.node.body, place)) if place is not None else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from epochzero.check.launch.model import Job
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.values import Constant, Value
 from epochzero.check.rule import Claims, JobView, Rule, SourceLocation, claim_at, guarded
 
@@ -57,7 +57,7 @@ def _check(view: JobView) -> Claims:
             break
 
 
-def _wrong(call: Called) -> Iterator[tuple[Constant, str]]:
+def _wrong(call: LibraryCall) -> Iterator[tuple[Constant, str]]:
     """The arguments that certainly have the wrong type, and the expected type."""
     for position, name in _INTEGERS.get(call.name, ()):
         value = _argument(call, position, name)
@@ -69,7 +69,7 @@ def _wrong(call: Called) -> Iterator[tuple[Constant, str]]:
             yield value, "a number"
 
 
-def _argument(call: Called, position: int, name: str) -> Value | None:
+def _argument(call: LibraryCall, position: int, name: str) -> Value | None:
     if name and name in call.keywords:
         return call.keywords[name]
     return call.arguments[position] if position < len(call.arguments) else None

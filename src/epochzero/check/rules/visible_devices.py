@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from epochzero.check.program.events import Called, Looked
-from epochzero.check.rule import (
-    Claim,
-    Claims,
-    JobView,
-    Program,
-    Reach,
-    Rule,
-    claim_at,
-    guarded,
-)
+from epochzero.check.program.events import LibraryCall, Lookup
+from epochzero.check.rule import Claim, Claims, JobView, Program, Reach, Rule, claim_at, guarded
 from epochzero.check.rules.world import chosen, said_at, visible
 from epochzero.check.view.builds import moves_to_cuda
 
@@ -60,7 +51,7 @@ def _check(view: JobView) -> Claims:
         )
 
 
-def _hidden(program: Program, names: tuple[str, ...] | None, store: Looked) -> Iterator[Claim]:
+def _hidden(program: Program, names: tuple[str, ...] | None, store: Lookup) -> Iterator[Claim]:
     """Problems with the GPUs that the program itself selects."""
     at = list(program.events).index(store)
     before, after = program.events[:at], program.events[at:]
@@ -68,7 +59,7 @@ def _hidden(program: Program, names: tuple[str, ...] | None, store: Looked) -> I
     asked = [
         value
         for value in before
-        if isinstance(value, Called) and (value.name in _STARTS or id(value) in moves)
+        if isinstance(value, LibraryCall) and (value.name in _STARTS or id(value) in moves)
     ]
     if asked:
         yield claim_at(
@@ -82,11 +73,13 @@ def _hidden(program: Program, names: tuple[str, ...] | None, store: Looked) -> I
         )
     elif names == ():
         yield from _needed(
-            program, "The program itself", [value for value in after if isinstance(value, Called)]
+            program,
+            "The program itself",
+            [value for value in after if isinstance(value, LibraryCall)],
         )
 
 
-def _needed(program: Program, who: str, calls: Iterable[Called]) -> Iterator[Claim]:
+def _needed(program: Program, who: str, calls: Iterable[LibraryCall]) -> Iterator[Claim]:
     """The first of these calls that needs a GPU while all are hidden."""
     reach = Reach.of(program)
     needing = {id(call) for call in moves_to_cuda(program)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from epochzero.check.launch.model import COMMAND, Job
-from epochzero.check.program.events import Looked
+from epochzero.check.program.events import Lookup
 from epochzero.check.program.values import Constant, Value
 from epochzero.check.rule import Program, SourceLocation, Target
 
@@ -115,7 +115,7 @@ def _named(setting: str) -> tuple[str, ...]:
     return tuple(names[: names.index("-1")] if "-1" in names else names)
 
 
-def chosen(program: Program) -> tuple[tuple[str, ...] | None, Looked] | None:
+def chosen(program: Program) -> tuple[tuple[str, ...] | None, Lookup] | None:
     """The GPUs that the program itself writes into ``CUDA_VISIBLE_DEVICES``, and where.
 
     None if it writes none; without the GPUs if they are not known, or not always the same.

@@ -92,7 +92,7 @@ def parse_target(text: str, name: str = "<target>", *, folder: Path | None = Non
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{name}: not TOML: {error}") from error
-    reading = _Reading(name)
+    reading = _FileReader(name)
     if (version := data.pop("format", None)) != FORMAT:
         found = "missing; add" if version is None else f"is {version!r}; this version reads"
         reading.wrong("format", f"{found} `format = {FORMAT}`")
@@ -109,7 +109,7 @@ def parse_target(text: str, name: str = "<target>", *, folder: Path | None = Non
     return Target(**fields)
 
 
-class _Reading:
+class _FileReader:
     """Read values of a file, and name the key in errors."""
 
     def __init__(self, name: str) -> None:
@@ -188,7 +188,7 @@ class _Reading:
         return [self.record(f"{key}[{n}]", each, fields, needed) for n, each in enumerate(value)]
 
 
-Reader = Callable[[_Reading, str, Any], Any]
+Reader = Callable[[_FileReader, str, Any], Any]
 
 
 def size_of(text: str) -> int:
@@ -214,7 +214,7 @@ def size_of(text: str) -> int:
 # -- Reading the keys --------------------------------------------------------------------------
 
 
-def _python(reading: _Reading, key: str, value: object) -> tuple[int, int, int]:
+def _python(reading: _FileReader, key: str, value: object) -> tuple[int, int, int]:
     # Not a number: 3.10 would be 3.1.
     entry = value if isinstance(value, str) else ""
     found = re.fullmatch(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?[\w.+]*", entry)
@@ -223,7 +223,7 @@ def _python(reading: _Reading, key: str, value: object) -> tuple[int, int, int]:
     return int(found[1]), int(found[2]), int(found[3] or 0)
 
 
-def _distributions(reading: _Reading, key: str, value: object) -> Mapping[str, Distribution]:
+def _distributions(reading: _FileReader, key: str, value: object) -> Mapping[str, Distribution]:
     found = {}
     for name, entry in reading.table(key, value).items():
         plain = normalized(name)
@@ -235,7 +235,7 @@ def _distributions(reading: _Reading, key: str, value: object) -> Mapping[str, D
     return MappingProxyType(found)
 
 
-def _api(reading: _Reading, key: str, value: object) -> Api:
+def _api(reading: _FileReader, key: str, value: object) -> Api:
     found = {}
     for module, names in reading.table(key, value).items():
         table = reading.table(f"{key}.{module}", names)
@@ -245,7 +245,7 @@ def _api(reading: _Reading, key: str, value: object) -> Api:
     return MappingProxyType(found)
 
 
-def _signature(reading: _Reading, key: str, value: object) -> Signature | None:
+def _signature(reading: _FileReader, key: str, value: object) -> Signature | None:
     if value is False:
         return None
     entry = reading.text(key, value)
@@ -259,7 +259,7 @@ def _signature(reading: _Reading, key: str, value: object) -> Signature | None:
         reading.wrong(key, f"{error}; a default is written as `...`")
 
 
-def _unpacked(reading: _Reading, value: object, fields: Mapping[str, Any]) -> Api:
+def _unpacked(reading: _FileReader, value: object, fields: Mapping[str, Any]) -> Api:
     entry = reading.text("api_packed", value)
     if "api" in fields:
         reading.wrong("api_packed", "cannot be combined with [api]")
@@ -270,7 +270,7 @@ def _unpacked(reading: _Reading, value: object, fields: Mapping[str, Any]) -> Ap
 
 
 def _with_packages(
-    reading: _Reading, value: object, folder: Path | None, fields: Mapping[str, Any]
+    reading: _FileReader, value: object, folder: Path | None, fields: Mapping[str, Any]
 ) -> Mapping[str, Distribution]:
     if folder is None:
         reading.wrong("packages", "can be given only in a file")
@@ -278,7 +278,7 @@ def _with_packages(
     return MappingProxyType({**listed, **fields.get("distributions", {})})
 
 
-def _gpus(reading: _Reading, key: str, value: object) -> tuple[GPU, ...]:
+def _gpus(reading: _FileReader, key: str, value: object) -> tuple[GPU, ...]:
     if isinstance(value, str):
         try:
             return gpus_of(value)
@@ -294,82 +294,82 @@ def _gpus(reading: _Reading, key: str, value: object) -> tuple[GPU, ...]:
     return tuple(found)
 
 
-def _capability(reading: _Reading, key: str, value: object) -> tuple[int, int]:
+def _capability(reading: _FileReader, key: str, value: object) -> tuple[int, int]:
     try:
         return capability_of(reading.text(key, value))
     except ValueError as error:
         reading.wrong(key, str(error))
 
 
-def _mounts(reading: _Reading, key: str, value: object) -> tuple[Mount, ...]:
+def _mounts(reading: _FileReader, key: str, value: object) -> tuple[Mount, ...]:
     return tuple(Mount(**each) for each in reading.records(key, value, _MOUNT, ("path",)))
 
 
-def _strings(reading: _Reading, key: str, value: object) -> Mapping[str, str]:
+def _strings(reading: _FileReader, key: str, value: object) -> Mapping[str, str]:
     table = reading.table(key, value)
     return MappingProxyType({n: reading.text(f"{key}.{n}", entry) for n, entry in table.items()})
 
 
-def _truths(reading: _Reading, key: str, value: object) -> Mapping[str, bool]:
+def _truths(reading: _FileReader, key: str, value: object) -> Mapping[str, bool]:
     table = reading.table(key, value)
     return MappingProxyType({n: reading.truth(f"{key}.{n}", entry) for n, entry in table.items()})
 
 
-def _user(reading: _Reading, key: str, value: object) -> User:
+def _user(reading: _FileReader, key: str, value: object) -> User:
     return User(**reading.record(key, value, _USER))
 
 
-def _network(reading: _Reading, key: str, value: object) -> NetworkAccess:
+def _network(reading: _FileReader, key: str, value: object) -> NetworkAccess:
     return NetworkAccess(**reading.record(key, value, _NETWORK))
 
 
 _DISTRIBUTION: Mapping[str, Reader] = {
-    "version": _Reading.text,
-    "modules": _Reading.texts,
-    "requires": _Reading.texts,
-    "extras": _Reading.texts,
+    "version": _FileReader.text,
+    "modules": _FileReader.texts,
+    "requires": _FileReader.texts,
+    "extras": _FileReader.texts,
 }
 _GPU: Mapping[str, Reader] = {
-    "model": _Reading.text,
-    "memory_bytes": _Reading.size,
+    "model": _FileReader.text,
+    "memory_bytes": _FileReader.size,
     "capability": _capability,
-    "count": _Reading.number,
+    "count": _FileReader.number,
 }
 _MOUNT: Mapping[str, Reader] = {
-    "path": _Reading.text,
-    "writable": _Reading.truth,
-    "free_bytes": _Reading.size,
-    "quota_bytes": _Reading.size,
-    "case_sensitive": _Reading.truth,
+    "path": _FileReader.text,
+    "writable": _FileReader.truth,
+    "free_bytes": _FileReader.size,
+    "quota_bytes": _FileReader.size,
+    "case_sensitive": _FileReader.truth,
 }
 _USER: Mapping[str, Reader] = {
-    "name": _Reading.text,
-    "uid": _Reading.number,
-    "gid": _Reading.number,
-    "groups": _Reading.texts,
-    "home": _Reading.text,
+    "name": _FileReader.text,
+    "uid": _FileReader.number,
+    "gid": _FileReader.number,
+    "groups": _FileReader.texts,
+    "home": _FileReader.text,
 }
-_NETWORK: Mapping[str, Reader] = {"internet": _Reading.truth, "hosts": _Reading.texts}
+_NETWORK: Mapping[str, Reader] = {"internet": _FileReader.truth, "hosts": _FileReader.texts}
 _KEYS: Mapping[str, Reader] = {
-    "name": _Reading.text,
+    "name": _FileReader.text,
     "python": _python,
-    "nodes": _Reading.number,
+    "nodes": _FileReader.number,
     "gpus": _gpus,
-    "driver": _Reading.text,
-    "cuda": _Reading.text,
-    "cuda_of_torch": _Reading.text,
-    "gpu_architectures": _Reading.texts,
-    "memory_bytes": _Reading.size,
-    "shared_memory_bytes": _Reading.size,
-    "cpus": _Reading.number,
-    "processes": _Reading.number,
-    "open_files": _Reading.number,
-    "time_limit_s": _Reading.seconds,
-    "working_folder": _Reading.text,
-    "listed": _Reading.texts,
-    "programs": _Reading.names,
-    "shared_libraries": _Reading.names,
-    "notes": _Reading.texts,
+    "driver": _FileReader.text,
+    "cuda": _FileReader.text,
+    "cuda_of_torch": _FileReader.text,
+    "gpu_architectures": _FileReader.texts,
+    "memory_bytes": _FileReader.size,
+    "shared_memory_bytes": _FileReader.size,
+    "cpus": _FileReader.number,
+    "processes": _FileReader.number,
+    "open_files": _FileReader.number,
+    "time_limit_s": _FileReader.seconds,
+    "working_folder": _FileReader.text,
+    "listed": _FileReader.texts,
+    "programs": _FileReader.names,
+    "shared_libraries": _FileReader.names,
+    "notes": _FileReader.texts,
     "user": _user,
     "network": _network,
     "environment": _strings,

@@ -47,7 +47,7 @@ def signature_of(text: str) -> Signature:
     Raises:
         ValueError: the text is not a valid parameter list, or a default is not ``...``.
     """
-    reading = _Reading()
+    reading = _SignatureReader()
     for part in text.split(", ") if text.strip() else ():
         found = _PARAMETER.fullmatch(part.strip())
         if found is None or not reading.add(part.strip(), found):
@@ -79,7 +79,7 @@ class Signatures(Mapping[str, Signature | None]):
         return len(self._texts)
 
 
-class _Reading:
+class _SignatureReader:
     """The parameters read so far."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from epochzero.check.findings import SourceLocation
-from epochzero.check.program.events import Called, Imported, Looked, Situation
+from epochzero.check.program.events import LibraryCall, LibraryImport, Lookup, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import External, Instance
@@ -177,17 +177,17 @@ def uses(program: Program) -> tuple[Use, ...]:
 
 def _in_events(program: Program) -> Iterator[Use]:
     for event in program.events:
-        if isinstance(event, Imported):
+        if isinstance(event, LibraryImport):
             for name in _imported(event):
                 yield from (Use(change, event.at, "import") for change in _named(name))
-        elif isinstance(event, Looked):
+        elif isinstance(event, Lookup):
             if not event.item and not event.stored and (name := _looked(event)):
                 yield from (Use(change, event.at, "attribute") for change in _named(name))
-        elif isinstance(event, Called):
+        elif isinstance(event, LibraryCall):
             yield from _in_call(event)
 
 
-def _in_call(event: Called) -> Iterator[Use]:
+def _in_call(event: LibraryCall) -> Iterator[Use]:
     name = class_of(event.name)
     for change in changes().get(name, ()):
         if not change.keyword:
@@ -207,14 +207,14 @@ def _named(name: str, above: bool = False) -> Iterator[ApiChange]:
         yield from (change for change in changes().get(name, ()) if not change.keyword)
 
 
-def _imported(event: Imported) -> Iterator[str]:
+def _imported(event: LibraryImport) -> Iterator[str]:
     if not event.names:
         yield event.module
     for name in event.names:
         yield event.module if name == "*" else f"{event.module}.{name}"
 
 
-def _looked(event: Looked) -> str:
+def _looked(event: Lookup) -> str:
     if isinstance(event.on, External):
         return class_of(f"{event.on.name}.{event.name}")
     if isinstance(event.on, Instance) and not event.on.own:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from epochzero.check.program.events import Called, Imported, Situation
+from epochzero.check.program.events import LibraryCall, LibraryImport, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Value
 from epochzero.check.target.model import Target
@@ -23,7 +23,7 @@ Reason = str
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class NeededLibraries:
     """Shared libraries that a module of a distribution loads.
 
     Attributes:
@@ -46,12 +46,12 @@ class Needed:
 
 
 @cache
-def needed_libraries() -> Mapping[str, Needed]:
+def needed_libraries() -> Mapping[str, NeededLibraries]:
     """The shared libraries that modules load, by module."""
     text = (Path(__file__).parent / "shared_libraries.toml").read_text(encoding="utf-8")
     found = {}
     for module, entry in tomllib.loads(text).items():
-        found[module] = Needed(
+        found[module] = NeededLibraries(
             module,
             entry["distribution"],
             tuple(tuple(group) for group in entry["needs"]),
@@ -63,7 +63,7 @@ def needed_libraries() -> Mapping[str, Needed]:
     return MappingProxyType(found)
 
 
-def first_import(program: Program, module: str) -> Imported | None:
+def first_import(program: Program, module: str) -> LibraryImport | None:
     """The first import of a top-level module or of a part of it."""
     inside = f"{module}."
     found = (imported for imported in program.imports if (imported.module + ".").startswith(inside))
@@ -96,7 +96,7 @@ def device_named(value: Value | None) -> str:
     return ""
 
 
-def moves_to_cuda(program: Program) -> Iterator[Called]:
+def moves_to_cuda(program: Program) -> Iterator[LibraryCall]:
     """Calls that move something to a GPU."""
     for call in program.calls:
         method = call.name.rpartition(".")[2]

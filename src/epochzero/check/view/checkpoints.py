@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from epochzero.check.paths.text import PathText, path_text
 from epochzero.check.paths.world import world_of
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.target.model import Target
@@ -26,7 +26,7 @@ _GETS = ("GET", "BINGET", "LONG_BINGET")
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Contents:
     """The content of a checkpoint.
 
     Attributes:
@@ -41,7 +41,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class CheckpointLoad:
     """A call of ``torch.load``, with the content of the file.
 
     Attributes:
@@ -50,12 +50,12 @@ class Loaded:
         sure: whether it certainly is one of these: they were written to this path before.
     """
 
-    call: Called
-    held: tuple[Held, ...]
+    call: LibraryCall
+    held: tuple[Contents, ...]
     sure: bool = True
 
 
-def loads_of(program: Program, target: Target) -> Iterator[Loaded]:
+def loads_of(program: Program, target: Target) -> Iterator[CheckpointLoad]:
     """Yield the calls of ``torch.load`` that load known content."""
     opened = [opened_file for opened_file in world_of(program, target).opened if opened_file.sure]
     files = {id(opened_file.access.call): opened_file.local for opened_file in opened}
@@ -69,17 +69,19 @@ def loads_of(program: Program, target: Target) -> Iterator[Loaded]:
             if file is None:
                 yield from _of_saves(call, saved, list(_saves(program)))
             elif held is not None:
-                yield Loaded(call, (held,))
+                yield CheckpointLoad(call, (held,))
 
 
-def _of_saves(call: Called, before: Sequence[_Save], own: Sequence[_Save]) -> Iterator[Loaded]:
+def _of_saves(
+    call: LibraryCall, before: Sequence[_Save], own: Sequence[_Save]
+) -> Iterator[CheckpointLoad]:
     """The content that was saved before a call, or in an earlier run of the same program."""
     path = _path(call, 0, "f")
     known = path.known if path is not None else None
     if known is not None:
         same = tuple(save.held for save in before if save.path and save.path.known == known)
         if same:
-            yield Loaded(call, same)
+            yield CheckpointLoad(call, same)
             return
     alike = {
         save.held: None
@@ -87,13 +89,13 @@ def _of_saves(call: Called, before: Sequence[_Save], own: Sequence[_Save]) -> It
         if known is None or save.path is None or save.path.pattern.fullmatch(known)
     }
     if alike:
-        yield Loaded(call, tuple(alike), sure=False)
+        yield CheckpointLoad(call, tuple(alike), sure=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Save:
     path: PathText | None
-    held: Held
+    held: Contents
 
 
 def _before(program: Program) -> Iterator[Program]:
@@ -110,12 +112,12 @@ def _saves(program: Program) -> Iterator[_Save]:
             yield _saved(call)
 
 
-def _path(call: Called, position: int, keyword: str) -> PathText | None:
+def _path(call: LibraryCall, position: int, keyword: str) -> PathText | None:
     given = call.arguments[position : position + 1]
     return path_text(given[0] if given else call.keywords.get(keyword))
 
 
-def _saved(call: Called) -> _Save:
+def _saved(call: LibraryCall) -> _Save:
     value = call.arguments[0] if call.arguments else call.keywords.get("obj")
     keys: tuple[str, ...] | None = None
     if isinstance(value, Items) and value.kind == "dict" and value.complete:
@@ -123,7 +125,7 @@ def _saved(call: Called) -> _Save:
         if len(names) == len(value.keys):
             keys = tuple(str(name) for name in names)
     place = call.at.place
-    held = Held(keys, tuple(_classes(value)), f"it is saved at {place.path}:{place.line}")
+    held = Contents(keys, tuple(_classes(value)), f"it is saved at {place.path}:{place.line}")
     return _Save(_path(call, 1, "f"), held)
 
 
@@ -139,7 +141,7 @@ def _classes(value: Value | None) -> Iterator[str]:
             yield name
 
 
-def refused_globals(held: Held) -> tuple[str, ...]:
+def refused_globals(held: Contents) -> tuple[str, ...]:
     """The names that ``torch.load`` with ``weights_only=True`` rejects.
 
     Source: documentation of torch.serialization, weights_only; the list in torch/_weights_only_unpickler.py.
@@ -155,7 +157,7 @@ def refused_globals(held: Held) -> tuple[str, ...]:
 # -- The file ------------------------------------------------------------------------------------
 
 
-def read_checkpoint(file: str) -> Held | None:
+def read_checkpoint(file: str) -> Contents | None:
     """The content of a file of ``torch.save``; None if it is another file, or too large.
 
     Its pickle is read by opcodes, and none of them is executed.
@@ -179,7 +181,7 @@ def read_checkpoint(file: str) -> Held | None:
     ):
         return None
     keys = tuple(top.keys) if isinstance(top, _Dict) else None
-    return Held(keys, tuple(sorted(found)), "as the file shows")
+    return Contents(keys, tuple(sorted(found)), "as the file shows")
 
 
 class _Dict:

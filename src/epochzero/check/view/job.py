@@ -8,7 +8,7 @@ from functools import cached_property
 
 from epochzero.check.launch.model import Job
 from epochzero.check.paths.world import World, world_of
-from epochzero.check.program.events import Called, Imported
+from epochzero.check.program.events import LibraryCall, LibraryImport
 from epochzero.check.program.model import Module, Program
 from epochzero.check.program.syntax import Code, code_of
 from epochzero.check.target.model import Target
@@ -34,12 +34,12 @@ class JobView:
         return self.program.job
 
     @property
-    def calls(self) -> tuple[Called, ...]:
+    def calls(self) -> tuple[LibraryCall, ...]:
         """Calls of libraries, in the order of the program."""
         return self.program.calls
 
     @property
-    def imports(self) -> tuple[Imported, ...]:
+    def imports(self) -> tuple[LibraryImport, ...]:
         """Imports of libraries, in the order of the program."""
         return self.program.imports
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from epochzero.check.findings import SourceLocation
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Instance, Items, Value
 from epochzero.check.view.torch_usage import argument, is_off, optimizer_steps, stepped_optimizer
@@ -52,7 +52,7 @@ class Models:
         """The models of a program."""
         return Models(program)
 
-    def _note(self, call: Called) -> None:
+    def _note(self, call: LibraryCall) -> None:
         made = _key(call.result)
         if call.name == "torch.nn.Module().__init__" and (own := _key(call.receiver)) is not None:
             self._made.setdefault(own, set()).add(call.at.via)
@@ -86,7 +86,7 @@ class Models:
                 return self.model(self._own[place])
         return self.model(value)
 
-    def stepped(self, step: Called) -> Model | None:
+    def stepped(self, step: LibraryCall) -> Model | None:
         """The model whose parameters the optimizer of a ``step`` has; None if unknown."""
         optimizer = stepped_optimizer(step)
         if not isinstance(optimizer, Instance):
@@ -95,7 +95,7 @@ class Models:
         found = {self.model(parameter) for parameter in _parameters(given)}
         return found.pop() if len(found) == 1 else None
 
-    def mode(self, call: Called, model: Model) -> str:
+    def mode(self, call: LibraryCall, model: Model) -> str:
         """The mode to which a call sets a model: ``train`` or ``eval``.
 
         ``?`` if it passes the model to something that may set either, empty if it sets none.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from epochzero.check.program.events import Called
+from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.model import Program
 from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant, Instance, Value
@@ -44,7 +44,7 @@ def has_framework_loop(program: Program) -> bool:
     return any(imported.module.partition(".")[0] in _FRAMEWORKS for imported in program.imports)
 
 
-def backward_calls(program: Program) -> Iterator[Called]:
+def backward_calls(program: Program) -> Iterator[LibraryCall]:
     """Calls of ``loss.backward()``."""
     return (
         call
@@ -53,7 +53,7 @@ def backward_calls(program: Program) -> Iterator[Called]:
     )
 
 
-def optimizer_steps(program: Program) -> Iterator[Called]:
+def optimizer_steps(program: Program) -> Iterator[LibraryCall]:
     """Calls of ``step`` of one of PyTorch's optimizers, or of a gradient scaler that steps one."""
     for call in program.calls:
         maker, _, method = call.name.rpartition(".")
@@ -63,7 +63,7 @@ def optimizer_steps(program: Program) -> Iterator[Called]:
             yield call
 
 
-def stepped_optimizer(step: Called) -> Value | None:
+def stepped_optimizer(step: LibraryCall) -> Value | None:
     """The optimizer of one of the `optimizer_steps`."""
     scaled = step.name.rpartition(".")[0] in _SCALERS
     return step.arguments[0] if scaled else step.receiver
@@ -77,7 +77,7 @@ def makes_layers_with_modes(program: Program) -> bool:
     )
 
 
-def argument(call: Called | Instance, position: int, name: str) -> Value | None:
+def argument(call: LibraryCall | Instance, position: int, name: str) -> Value | None:
     """An argument of a call, or of the call that created an object; None if it is not given, or unknown."""
     if name in call.keywords:
         return call.keywords[name]

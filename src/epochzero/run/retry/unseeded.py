@@ -21,7 +21,7 @@ from epochzero.diagnose import Diagnosis
 from epochzero.run.records.model import Start
 
 if TYPE_CHECKING:
-    from epochzero.check.program.events import Called
+    from epochzero.check.program.events import LibraryCall
     from epochzero.check.program.model import Program
 
 
@@ -90,7 +90,7 @@ def _catalogue() -> _Catalogue:
     )
 
 
-def _drawn(program: Program, file: Path, line: int) -> Called | None:
+def _drawn(program: Program, file: Path, line: int) -> LibraryCall | None:
     """The draw from an unseeded generator that is the last before the line that failed, or the next."""
     module = next((found for found in program.modules.values() if found.file == file), None)
     if module is None or module.tree is None:
@@ -117,7 +117,7 @@ def _drawn(program: Program, file: Path, line: int) -> Called | None:
     )
 
 
-def _is_seeded(generator: _Generator, calls: Sequence[Called]) -> bool:
+def _is_seeded(generator: _Generator, calls: Sequence[LibraryCall]) -> bool:
     """Whether anything in the program seeds such a generator, or may."""
     from epochzero.check.program.python_errors import is_none
     from epochzero.check.view.torch_usage import argument

@@ -12,7 +12,7 @@ from fastapi import Query, Request, Response
 from epochzero.store.overview import counts, fingerprints
 from epochzero.web.access import Reads
 from epochzero.web.pages.overview import Totals, by_category, totals
-from epochzero.web.pages.period import Asked, asked_period
+from epochzero.web.pages.period import RequestedPeriod, asked_period
 from epochzero.web.pages.responses import Export, Format, Step, page, pages_router, table, why
 from epochzero.web.state import Store
 
@@ -95,7 +95,7 @@ def _changes(
     return sorted(found, key=lambda change: (-abs(change.more), change.category))
 
 
-def _now(asked: Asked, changes: Sequence[CategoryChange]) -> Sequence[Step]:
+def _now(asked: RequestedPeriod, changes: Sequence[CategoryChange]) -> Sequence[Step]:
     period = {"since": asked.first, "until": asked.last}
     worse = [change for change in changes if change.more > 0]
     if worse:

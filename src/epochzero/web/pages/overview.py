@@ -19,16 +19,8 @@ from epochzero.store.overview import FAILED, Count, FingerprintCount, counts, fi
 from epochzero.web.access import Reads
 from epochzero.web.pages.charts import REST, stacks
 from epochzero.web.pages.jobs import first_steps
-from epochzero.web.pages.period import Asked, asked_period, day_name
-from epochzero.web.pages.responses import (
-    Export,
-    Format,
-    Step,
-    page,
-    pages_router,
-    table,
-    why,
-)
+from epochzero.web.pages.period import RequestedPeriod, asked_period, day_name
+from epochzero.web.pages.responses import Export, Format, Step, page, pages_router, table, why
 from epochzero.web.state import Store
 
 router = pages_router()
@@ -148,7 +140,7 @@ def by_category(found: Sequence[Count]) -> dict[str, Totals]:
     return dict(sorted(sums.items(), key=lambda item: (-item[1].failed, item[0])))
 
 
-def _failing(store: Database, team: str, asked: Asked) -> Sequence[FailingIssues]:
+def _failing(store: Database, team: str, asked: RequestedPeriod) -> Sequence[FailingIssues]:
     """The costliest open issues of the last 24 hours, then others of the period."""
     now = time.time()
     parts = [(f"Open issues of {asked.title}", asked.period)]
@@ -217,7 +209,7 @@ def _colors(names: Sequence[str]) -> Sequence[str]:
 
 
 def _chart(
-    asked: Asked,
+    asked: RequestedPeriod,
     step: int,
     found: Sequence[Count],
     names: Sequence[str],

@@ -17,7 +17,7 @@ LONGEST_DAYS = 3660
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedPeriod:
     """A period and how it was requested.
 
     Attributes:
@@ -50,13 +50,15 @@ class Asked:
         return max(1, round((self.period.until - self.period.since) / DAY_S))
 
     @property
-    def before(self) -> Asked:
+    def before(self) -> RequestedPeriod:
         """The preceding period of the same length."""
         since = 2 * self.period.since - self.period.until
-        return Asked(Period(since, self.period.since), None)
+        return RequestedPeriod(Period(since, self.period.since), None)
 
 
-def asked_period(days: int | None, since: str, until: str, *, default: int = DEFAULT_DAYS) -> Asked:
+def asked_period(
+    days: int | None, since: str, until: str, *, default: int = DEFAULT_DAYS
+) -> RequestedPeriod:
     """The period of a URL.
 
     Args:
@@ -73,9 +75,9 @@ def asked_period(days: int | None, since: str, until: str, *, default: int = DEF
         begin = time_of(since) if since else end - default * DAY_S
         if not 0 < end - begin <= LONGEST_DAYS * DAY_S:
             raise InputError(f"{since} to {until} is not a period; put the earlier day first")
-        return Asked(Period(begin, end), None)
+        return RequestedPeriod(Period(begin, end), None)
     count = min(max(1, days or default), LONGEST_DAYS)
-    return Asked(Period(tomorrow - count * DAY_S, tomorrow), count)
+    return RequestedPeriod(Period(tomorrow - count * DAY_S, tomorrow), count)
 
 
 def day_name(day: int) -> str:

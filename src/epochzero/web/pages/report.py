@@ -12,9 +12,9 @@ from fastapi.responses import JSONResponse
 from markupsafe import Markup
 
 from epochzero.web.access import Reads
-from epochzero.web.pages.period import Asked, asked_period
+from epochzero.web.pages.period import RequestedPeriod, asked_period
 from epochzero.web.pages.responses import Step, address, page, pages_router, why
-from epochzero.web.report_jobs import MOST_JOBS, Made, Wanted
+from epochzero.web.report_jobs import MOST_JOBS, GeneratedReport, Wanted
 from epochzero.web.state import ServiceState
 
 router = pages_router()
@@ -57,13 +57,13 @@ def report(
     )  # fmt: skip
 
 
-def _wanted(store: str, team: str, asked: Asked) -> Wanted:
+def _wanted(store: str, team: str, asked: RequestedPeriod) -> Wanted:
     period = asked.period
     source = f"{team or 'jobs'}, {asked.first} to {asked.last}"
     return Wanted(store, team, source, period.since, period.until)
 
 
-def _file(made: Made | None, asked: Asked, form: str) -> Response:
+def _file(made: GeneratedReport | None, asked: RequestedPeriod, form: str) -> Response:
     if made is None:
         body = {"detail": "the report is not ready yet; try again"}
         return JSONResponse(body, 503, {"Retry-After": str(_AGAIN_S)})
@@ -74,7 +74,9 @@ def _file(made: Made | None, asked: Asked, form: str) -> Response:
     return Response(made.archive, media_type="application/zip", headers=headers)
 
 
-def _now(request: Request, asked: Asked, made: Made | None, *, can_study: bool) -> Iterator[Step]:
+def _now(
+    request: Request, asked: RequestedPeriod, made: GeneratedReport | None, *, can_study: bool
+) -> Iterator[Step]:
     if not can_study:
         yield Step(
             "Reports require packages that are not installed. Install them in the service's environment.",

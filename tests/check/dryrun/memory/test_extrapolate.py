@@ -9,11 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochzero.check.dryrun.memory.extrapolate import extrapolated
-from epochzero.check.dryrun.memory.trace import Alloc, Event, Free, Site, Skip, Trace, trace_of
+from epochzero.check.dryrun.memory.trace import (
+    Alloc,
+    AllocationSite,
+    Event,
+    Free,
+    Skip,
+    Trace,
+    trace_of,
+)
 from epochzero.errors import InputError
 from tests.check.dryrun.memory.traces import MIB
 
-SITES = (Site("evaluate.py", 7, "head"), Site("evaluate.py", 9, ""))
+SITES = (AllocationSite("evaluate.py", 7, "head"), AllocationSite("evaluate.py", 9, ""))
 PREDICTIONS, FEATURES = 0, 1
 
 

@@ -16,7 +16,7 @@ from epochzero.check import CheckResult, Limits, check
 from epochzero.check.dryrun.memory.layout import Layout, LayoutMemory, divided
 from epochzero.check.dryrun.memory.resize import resized
 from epochzero.check.dryrun.memory.trace import Trace, trace_of
-from epochzero.check.dryrun.records import Allocated, Record
+from epochzero.check.dryrun.records import AllocationRecord, Record
 from epochzero.check.target.gpus import presets
 from epochzero.errors import InputError
 from tests.check.dryrun.memory.traces import training
@@ -62,7 +62,9 @@ def traces(preloaded: None) -> dict[int, Trace]:
 def traced(layers: int) -> Trace:
     records: list[Record] = []
     dry(f"--layers={layers}", layout="", records=records)
-    return trace_of(line for one in records if isinstance(one, Allocated) for line in one.lines)
+    return trace_of(
+        line for one in records if isinstance(one, AllocationRecord) for line in one.lines
+    )
 
 
 def dry(*arguments: str, layout: str, records: list[Record]) -> CheckResult:

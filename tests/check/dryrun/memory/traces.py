@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from epochzero.check.dryrun.memory.trace import Alloc, Event, Free, Mark, Site, Trace
+from epochzero.check.dryrun.memory.trace import Alloc, AllocationSite, Event, Free, Mark, Trace
 
 MIB = 1 << 20
 
@@ -13,10 +13,10 @@ MIB = 1 << 20
 class _Tape:
     events: list[Event] = field(default_factory=list)
     kinds: dict[int, str] = field(default_factory=dict)
-    sites: list[Site] = field(default_factory=list)
+    sites: list[AllocationSite] = field(default_factory=list)
 
     def alloc(self, size: int, kind: str, line: int, layer: str = "") -> int:
-        site = Site("train.py", line, layer)
+        site = AllocationSite("train.py", line, layer)
         if site not in self.sites:
             self.sites.append(site)
         number = len(self.kinds)

@@ -66,7 +66,7 @@ class Lists:
                 yield found
 
 
-class Kept:
+class IterationMemory:
     """Watches what the iterations of one loop keep on a pretended GPU.
 
     Args:

@@ -20,7 +20,7 @@ from typing import Any
 
 from epochzero.check.dryrun.child.agreement import Agreement
 from epochzero.check.dryrun.child.emit import Records
-from epochzero.check.dryrun.child.kept import Find, Gap, Kept, Lists, filled
+from epochzero.check.dryrun.child.kept import Find, Gap, IterationMemory, Lists, filled
 from epochzero.check.dryrun.child.sources import UNKNOWN, Enumerated, Source, source_of
 
 FIRST = 2
@@ -231,7 +231,7 @@ class Loop:
         sure = kind == "comprehension"
         trace = runtime.trace
         self._lists = Lists(lists, real=trace is None)
-        self._kept = None if trace is None else Kept(trace, self._lists, sure=sure)
+        self._kept = None if trace is None else IterationMemory(trace, self._lists, sure=sure)
 
     @property
     def path(self) -> str:

@@ -25,7 +25,7 @@ from epochzero.check.dryrun.child.frames import Roots
 from epochzero.check.dryrun.child.largest import largest_second
 from epochzero.check.dryrun.child.loops import Runtime, limiters
 from epochzero.check.dryrun.child.resume import (
-    Option,
+    ResumeOption,
     noting_what_is_not_set,
     options_of_argparse,
     options_of_click,
@@ -69,7 +69,7 @@ class Phases:
         self._roots = roots
         self.real = real
         self._batch = batch
-        self.options: list[Option] = []
+        self.options: list[ResumeOption] = []
         self.unset: list[str] = []
         self.saved: list[str] = []
         self._reached: set[tuple[str, str, int]] = set()
@@ -125,7 +125,7 @@ class Phases:
         module.run_job = ran
 
     def _parsing(
-        self, parse: Callable[..., Any], options_of: Callable[[Any], Iterable[Option]]
+        self, parse: Callable[..., Any], options_of: Callable[[Any], Iterable[ResumeOption]]
     ) -> Callable[..., Any]:
         @functools.wraps(parse)
         def parsed(parser: Any, *arguments: Any, **options: Any) -> Any:

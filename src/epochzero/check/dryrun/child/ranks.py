@@ -37,7 +37,7 @@ _OF_ALL_RANKS = frozenset({"nan", "network", "spawned", "deleted"})
 """Records that count from whichever rank they come; of most others one rank tells enough."""
 
 
-class Rank:
+class DryRunRank:
     """A process of the job.
 
     Attributes:
@@ -105,7 +105,7 @@ def run_ranks(
 
 def _started(
     number: int, environment: Mapping[str, str], body: Callable[[int], int], records: Records
-) -> Rank:
+) -> DryRunRank:
     reading, writing = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -121,7 +121,7 @@ def _started(
         os._exit(status & 0xFF)
     os.close(writing)
     os.set_blocking(reading, False)
-    return Rank(number, process, reading)
+    return DryRunRank(number, process, reading)
 
 
 class _Supervision:
@@ -132,7 +132,7 @@ class _Supervision:
         hung: whether they were stopped because all of them waited.
     """
 
-    def __init__(self, ranks: Sequence[Rank], records: Records) -> None:
+    def __init__(self, ranks: Sequence[DryRunRank], records: Records) -> None:
         self.ranks = ranks
         self._records = records
         self._told: set[str] = set()
@@ -152,7 +152,7 @@ class _Supervision:
                 if self._is_over():
                     self._stop()
 
-    def _reap(self, rank: Rank, selector: selectors.BaseSelector) -> None:
+    def _reap(self, rank: DryRunRank, selector: selectors.BaseSelector) -> None:
         if rank.status is None:
             process, status = os.waitpid(rank.process, os.WNOHANG)
             if process:
@@ -163,7 +163,7 @@ class _Supervision:
                 os.close(rank.pipe)
                 rank.status = os.waitstatus_to_exitcode(status)
 
-    def _take(self, rank: Rank, record: dict[str, Any]) -> None:
+    def _take(self, rank: DryRunRank, record: dict[str, Any]) -> None:
         kind = record["kind"]
         if kind == "waiting":
             rank.waiting, rank.waits_since = record, time.monotonic()
@@ -199,7 +199,7 @@ class _Supervision:
 # -- What it means for the job -----------------------------------------------------------------
 
 
-def _reported(ranks: Sequence[Rank], records: Records) -> tuple[int, dict[str, Any] | None]:
+def _reported(ranks: Sequence[DryRunRank], records: Records) -> tuple[int, dict[str, Any] | None]:
     """Write the record of the end of the job, which is that of the rank that decides it."""
     errors = [rank for rank in ranks if rank.raised]
     causes = [rank for rank in errors if not _is_consequence(rank)]
@@ -221,14 +221,14 @@ def _reported(ranks: Sequence[Rank], records: Records) -> tuple[int, dict[str, A
     return status or 0, ranks[0].onward
 
 
-def _is_consequence(rank: Rank) -> bool:
+def _is_consequence(rank: DryRunRank) -> bool:
     """Whether its error only shows that another rank has exited or does something else."""
     assert rank.raised is not None
     message = rank.raised["message"]
     return bool(_PEER.search(message) or _MISMATCH.search(message))
 
 
-def _die_as(rank: Rank) -> None:
+def _die_as(rank: DryRunRank) -> None:
     """End this process by the signal that killed a rank."""
     number = -(rank.status or 0)
     faulthandler.disable()

@@ -20,7 +20,7 @@ _NO_PATHS = ("integer", "float", "choice")
 """Types of click's options."""
 
 
-class Option(NamedTuple):
+class ResumeOption(NamedTuple):
     """An option that the job has and was not given.
 
     Attributes:
@@ -49,7 +49,7 @@ class Way(NamedTuple):
 
 
 def way(
-    options: Iterable[Option], unset: Iterable[str], argv: Sequence[str], saved: Sequence[str]
+    options: Iterable[ResumeOption], unset: Iterable[str], argv: Sequence[str], saved: Sequence[str]
 ) -> Way | None:
     """How the job would go on; None where it has no way to or saved nothing.
 
@@ -70,30 +70,30 @@ def way(
     return None
 
 
-def options_of_argparse(parser: Any) -> Iterator[Option]:
+def options_of_argparse(parser: Any) -> Iterator[ResumeOption]:
     """The options that are off, or that take a path and have none."""
     for action in parser._actions:
         is_open = not action.default and not action.choices and action.type not in (int, float)
         if action.option_strings and is_open:
-            yield Option(action.option_strings, action.nargs == 0)
+            yield ResumeOption(action.option_strings, action.nargs == 0)
 
 
-def options_of_click(command: Any) -> Iterator[Option]:
+def options_of_click(command: Any) -> Iterator[ResumeOption]:
     """The same of a command of click."""
     for parameter in command.params:
         is_open = not (isinstance(parameter.default, (str, int, float)) and parameter.default)
         is_path = parameter.type.name not in _NO_PATHS
         if parameter.param_type_name == "option" and is_open and is_path:
-            yield Option(sorted(parameter.opts, key=len), parameter.is_flag)
+            yield ResumeOption(sorted(parameter.opts, key=len), parameter.is_flag)
 
 
-def options_of_hydra(config: Any, above: str = "") -> Iterator[Option]:
+def options_of_hydra(config: Any, above: str = "") -> Iterator[ResumeOption]:
     """The keys of a configuration that are off, or have nothing where a path may stand."""
     for key, value in config.items():
         if isinstance(value, dict):
             yield from options_of_hydra(value, f"{above}{key}.")
         elif value is None or value is False or value == "":
-            yield Option((str(key), f"{above}{key}"), value is False, is_key=True)
+            yield ResumeOption((str(key), f"{above}{key}"), value is False, is_key=True)
 
 
 def path_of(file: Any) -> str:

@@ -21,7 +21,7 @@ _PARTS = (
 )
 
 
-class Site(NamedTuple):
+class CallSite(NamedTuple):
     """A call that is a part of a job.
 
     Attributes:
@@ -38,12 +38,12 @@ class Site(NamedTuple):
     condition: str
 
 
-def sites(node: ast.AST, function: str = "", condition: str = "") -> Iterator[Site]:
+def sites(node: ast.AST, function: str = "", condition: str = "") -> Iterator[CallSite]:
     """The parts in a module."""
     if isinstance(node, (ast.AsyncFunctionDef, ast.FunctionDef)):
         function, condition = node.name, ""
     if isinstance(node, ast.Call) and (part := _part(node)):
-        yield Site(part, node.lineno, node.end_lineno or node.lineno, function, condition)
+        yield CallSite(part, node.lineno, node.end_lineno or node.lineno, function, condition)
     for inner in ast.iter_child_nodes(node):
         under = condition
         if isinstance(node, ast.If) and inner in node.body:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from epochzero import platform
-from epochzero.check.dryrun.contain.model import Containment, Ended, FileChange, Limits, Means
+from epochzero.check.dryrun.contain.model import Containment, Exit, FileChange, Limits, Means
 
 _INSIDE = Path(__file__).parent / "inside"
 _TRIAL_S = 10

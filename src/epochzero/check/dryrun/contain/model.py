@@ -85,7 +85,7 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Exit:
     """How a contained run ended, and what came out of it.
 
     Attributes:

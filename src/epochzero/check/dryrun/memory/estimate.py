@@ -13,7 +13,7 @@ from epochzero.check.dryrun.memory.options import AllocatorOptions, cublas_works
 from epochzero.check.dryrun.memory.replay import WORKSPACES, Peak, kind_of, replay, with_workspaces
 from epochzero.check.dryrun.memory.surroundings import Range, Surrounding, surroundings, total
 from epochzero.check.dryrun.memory.timeline import Timeline, timeline
-from epochzero.check.dryrun.memory.trace import Alloc, Mark, Site, Trace
+from epochzero.check.dryrun.memory.trace import Alloc, AllocationSite, Mark, Trace
 from epochzero.check.dryrun.memory.units import MIB
 from epochzero.check.target.model import GPU
 
@@ -38,7 +38,7 @@ class Holder:
         count: of storages.
     """
 
-    site: Site
+    site: AllocationSite
     kind: str
     size: int
     count: int
@@ -58,7 +58,7 @@ class Fit:
 
     gpu: GPU
     answer: Fits
-    failing: Site | None
+    failing: AllocationSite | None
     wanted: int
     surroundings: tuple[Surrounding, ...]
 
@@ -178,7 +178,7 @@ def _by_kind(peak: Peak, trace: Trace) -> Mapping[str, int]:
 
 def _holders(peak: Peak, trace: Trace) -> tuple[Holder, ...]:
     """Like layers of a stack are one holder: ``h.*.mlp``."""
-    held: dict[tuple[Site, str], list[int]] = defaultdict(list)
+    held: dict[tuple[AllocationSite, str], list[int]] = defaultdict(list)
     for storage, event in peak.alive.items():
         if event.site < 0:
             continue  # no line's
@@ -204,11 +204,11 @@ def _moment(trace: Trace, workspace: int, at: int) -> str:
     return f"{where}, step {done + 1}"
 
 
-def _failing(trace: Trace, workspace: int, peak: Peak) -> Site:
+def _failing(trace: Trace, workspace: int, peak: Peak) -> AllocationSite:
     for number, event in enumerate(with_workspaces(trace, workspace)):
         if number == peak.event and isinstance(event, Alloc):
             return trace.site(event)
-    return Site("", 0, "")
+    return AllocationSite("", 0, "")
 
 
 def _assumptions(

@@ -27,8 +27,8 @@ def extrapolated(trace: Trace) -> Trace:
     """
     if not trace.skips:
         return trace
-    most = _Kept(trace, trace.skips)
-    least = _Kept(trace, [skip for skip in trace.skips if skip.sure])
+    most = _MemoryGrowth(trace, trace.skips)
+    least = _MemoryGrowth(trace, [skip for skip in trace.skips if skip.sure])
     return replace(
         trace,
         events=tuple(most.events()),
@@ -40,7 +40,7 @@ def extrapolated(trace: Trace) -> Trace:
     )
 
 
-class _Kept:
+class _MemoryGrowth:
     """What is kept over some skips.
 
     Attributes:

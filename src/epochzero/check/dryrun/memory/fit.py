@@ -20,7 +20,7 @@ FUSED = (8, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class Trial:
     """A value of the option, and the peak that was traced with it.
 
     Attributes:
@@ -48,7 +48,7 @@ class Largest:
     option: str
     value: int | None
     certain: bool
-    tried: tuple[Tried, ...]
+    tried: tuple[Trial, ...]
 
 
 def smallest_gpu(
@@ -100,15 +100,15 @@ def largest(
         processes: of the whole job.
         corrected: by past runs of the job.
     """
-    tried: dict[int, Tried] = {}
+    tried: dict[int, Trial] = {}
 
     def fits(value: int) -> bool:
         trace = traced(value)
         if trace is None:
-            tried[value] = Tried(value, 0, False)
+            tried[value] = Trial(value, 0, False)
         else:
             found = estimate(trace, gpu, environment, processes, corrected)
-            tried[value] = Tried(value, found.allocated.likely, found.fit.answer == "fits")
+            tried[value] = Trial(value, found.allocated.likely, found.fit.answer == "fits")
         return tried[value].fits
 
     room = int(room_of(gpu, processes, corrected).low * corrected.likely)
@@ -123,7 +123,7 @@ def largest(
     return Largest(option, low or None, bool(high) and high - low <= step, tuple(tried.values()))
 
 
-def _next(tried: Mapping[int, Tried], low: int, high: int, step: int, room: int) -> int:
+def _next(tried: Mapping[int, Trial], low: int, high: int, step: int, room: int) -> int:
     """What to try next, above the one and below the other, if it is known; 0 where nothing is left."""
     if high and high - low <= step:
         return 0
@@ -138,7 +138,7 @@ def _next(tried: Mapping[int, Tried], low: int, high: int, step: int, room: int)
     return max((low + high) // 2 // step * step, low + step)
 
 
-def _guess(tried: Mapping[int, Tried], room: int) -> int:
+def _guess(tried: Mapping[int, Trial], room: int) -> int:
     """Where the line through the two largest peaks reaches the limit; 0 where they do not grow."""
     known = sorted(
         (attempt.value, attempt.allocated) for attempt in tried.values() if attempt.allocated

@@ -159,8 +159,8 @@ def divided(
     stages = sorted({0, min(1, layout.pipeline - 1), layout.pipeline - 1})
     found = []
     for stage in stages:
-        most = _Rank(model, layout, stage, least=False).trace()
-        least = _Rank(_Model(trace.least or trace), layout, stage, least=True).trace()
+        most = _StageTrace(model, layout, stage, least=False).trace()
+        least = _StageTrace(_Model(trace.least or trace), layout, stage, least=True).trace()
         ranked = replace(most, least=least, assumed=(*trace.assumed, *_assumed(layout)))
         memory = estimate(ranked, gpu, environment, layout.gpus, corrected)
         states = sum(_most_of(most, kind) for kind in _OF_MODEL)
@@ -272,7 +272,7 @@ class _Model:
         return alloc.storage in parts and self.trace.kind(alloc.storage) not in _OF_MODEL
 
 
-class _Rank:
+class _StageTrace:
     """The trace of a rank of one pipeline stage.
 
     Args:

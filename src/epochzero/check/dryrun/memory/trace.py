@@ -25,7 +25,7 @@ MOST_BYTES = 1 << 50
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class AllocationSite:
     """What allocated: a line of the user's code, and the path of the layer that was called."""
 
     path: str
@@ -96,7 +96,7 @@ class Trace:
 
     events: tuple[Event, ...]
     kinds: dict[int, str] = field(default_factory=dict)
-    sites: tuple[Site, ...] = ()
+    sites: tuple[AllocationSite, ...] = ()
     compiled: bool = False
     computed: frozenset[int] = frozenset()
     least: Trace | None = None
@@ -108,10 +108,10 @@ class Trace:
         """What a storage is for."""
         return self.kinds.get(storage, "temporary")
 
-    def site(self, event: Alloc) -> Site:
+    def site(self, event: Alloc) -> AllocationSite:
         """What made an allocation; an empty place where that is not told."""
         known = 0 <= event.site < len(self.sites)
-        return self.sites[event.site] if known else Site("", 0, "")
+        return self.sites[event.site] if known else AllocationSite("", 0, "")
 
 
 def read(path: Path) -> Trace:
@@ -142,7 +142,7 @@ def trace_of(lines: Iterable[Any]) -> Trace:
 def _trace(records: Iterable[Any]) -> Trace:
     events: list[Event] = []
     kinds: dict[int, str] = {}
-    sites: list[Site] = []
+    sites: list[AllocationSite] = []
     compiled = False
     computed: set[int] = set()
     skips: list[Skip] = []
@@ -154,7 +154,10 @@ def _trace(records: Iterable[Any]) -> Trace:
         elif "names" in record:
             names.update({int(key): str(name) for key, name in record["names"].items()})
         elif "where" in record:
-            sites += [Site(str(path), int(line), str(name)) for path, line, name in record["where"]]
+            sites += [
+                AllocationSite(str(path), int(line), str(name))
+                for path, line, name in record["where"]
+            ]
         elif "skip" in record:
             skips.append(_skip(record["skip"]))
         elif "computed" in record:

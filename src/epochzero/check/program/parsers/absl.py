@@ -12,7 +12,7 @@ from epochzero.check.findings import Unknown
 from epochzero.check.program.parsers.model import (
     ArgumentProblem,
     OptionSpec,
-    Parsed,
+    ParsedCommand,
     ParserSpec,
     constant_of,
     given_at,
@@ -32,7 +32,7 @@ _BUILT_IN = frozenset(
 _TRUE, _FALSE = ("true", "t", "1"), ("false", "f", "0")
 
 
-def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> Parsed:
+def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> ParsedCommand:
     """Parse a command line like absl; see `epochzero.check.program.arguments.parse`."""
     flags = {name: option for option in spec.options for name in _names(option)}
     values = {
@@ -65,7 +65,7 @@ def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> 
         values[option.flags[0]] = _taken(option, value, argument, problems, values)
     problems += [problem for option in spec.options for problem in _missing(option, values)]
     unknowns = () if spec.complete else (Unknown("flags", "some are not known", spec.place),)
-    return Parsed(values, tuple(problems), unknowns, spec)
+    return ParsedCommand(values, tuple(problems), unknowns, spec)
 
 
 def _names(option: OptionSpec) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.program.parsers.model import (
     ArgumentProblem,
     OptionSpec,
-    Parsed,
+    ParsedCommand,
     ParserSpec,
     constant_of,
     given_at,
@@ -30,11 +30,11 @@ _BOOLEANS = {
 _HELP = "--help"
 
 
-def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> Parsed:
+def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> ParsedCommand:
     """Parse a command line like Click; see `epochzero.check.program.arguments.parse`."""
-    reading = _Reading(spec, list(argv))
+    reading = _CommandLine(spec, list(argv))
     reading.read()
-    return Parsed(reading.values, tuple(reading.problems), tuple(reading.unknowns), spec)
+    return ParsedCommand(reading.values, tuple(reading.problems), tuple(reading.unknowns), spec)
 
 
 class _EndError(Exception):
@@ -98,7 +98,7 @@ def _option(spec: OptionSpec) -> _Option:
 
 
 @dataclass
-class _Reading:
+class _CommandLine:
     """One command line, from left to right."""
 
     spec: ParserSpec
@@ -275,7 +275,7 @@ class _Reading:
                     ArgumentProblem("choice", "COMMAND", name, message, self.spec.place, near=near)
                 )
             return
-        reading = _Reading(below, self.rest[1:], self.values, self.problems, self.unknowns)
+        reading = _CommandLine(below, self.rest[1:], self.values, self.problems, self.unknowns)
         reading.read()
 
     # -- Types -----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from epochzero.check.program.parsers import standard
 from epochzero.check.program.parsers.model import (
     ArgumentProblem,
     OptionSpec,
-    Parsed,
+    ParsedCommand,
     ParserSpec,
     constant_of,
 )
@@ -25,7 +25,7 @@ _SIMPLE = ("int", "float", "str", "complex")
 _TRUTH = External("transformers.hf_argparser.string_to_bool")
 
 
-def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> Parsed:
+def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> ParsedCommand:
     """Parse a command line like ``HfArgumentParser``; see `epochzero.check.program.arguments.parse`."""
     options = [option for field in spec.options for option in _options(field)]
     parsed = standard.parse(replace(spec, kind="argparse", options=tuple(options)), argv, folder)

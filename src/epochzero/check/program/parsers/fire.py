@@ -14,7 +14,7 @@ from epochzero.check.findings import Unknown
 from epochzero.check.program.parsers.model import (
     ArgumentProblem,
     OptionSpec,
-    Parsed,
+    ParsedCommand,
     ParserSpec,
     given_at,
     nearest,
@@ -24,7 +24,7 @@ from epochzero.check.program.values import Anything, Constant, Value
 _SEVERAL = ("var_positional", "var_keyword")
 
 
-def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> Parsed:
+def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> ParsedCommand:
     """Parse a command line like Fire; see `epochzero.check.program.arguments.parse`."""
     if spec.subcommands:
         below = spec.subcommands.get(argv[0].replace("-", "_")) if argv else None
@@ -69,11 +69,11 @@ def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> 
             values[name] = option.keywords["default"]
         elif name not in values:
             problems += _missing(spec, name, option)
-    return Parsed(values, tuple(problems), (), spec)
+    return ParsedCommand(values, tuple(problems), (), spec)
 
 
-def _untold(spec: ParserSpec, reason: str) -> Parsed:
-    return Parsed({}, (), (Unknown("the arguments", reason, spec.place),), spec)
+def _untold(spec: ParserSpec, reason: str) -> ParsedCommand:
+    return ParsedCommand({}, (), (Unknown("the arguments", reason, spec.place),), spec)
 
 
 def _kind(option: OptionSpec) -> object:

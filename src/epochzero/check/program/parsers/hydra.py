@@ -20,7 +20,7 @@ from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.program.configuration import Unreadable, get, load, merged
 from epochzero.check.program.parsers.model import (
     ArgumentProblem,
-    Parsed,
+    ParsedCommand,
     ParserSpec,
     given_at,
     nearest,
@@ -44,14 +44,14 @@ _NOTHING = Items("dict", ())
 _DEEPEST = 20
 
 
-def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> Parsed:
+def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> ParsedCommand:
     """Return the configuration that Hydra composes, by its first keys; see `arguments.parse`."""
     overrides, options = _split(argv)
     where = _folder(spec, options, folder)
     name = options.get("--config-name") or options.get("-cn") or _text(spec, "config_name")
     if where is None or not name:
         unknown = Unknown("the configuration", "its place is not known", spec.place)
-        return Parsed({}, (), (unknown,), spec)
+        return ParsedCommand({}, (), (unknown,), spec)
     complete = spec.complete and not {"--config-dir", "-cd"} & set(options)
     composing = _Composing(spec, where, folder or where, complete)
     composing.groups(overrides)
@@ -64,7 +64,7 @@ def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> 
         pairs = zip(config.keys, config.values, strict=True)
         values = {str(k.value): v for k, v in pairs if isinstance(k, Constant)}
     composed = replace(spec, complete=composing.complete)
-    return Parsed(values, tuple(composing.problems), tuple(composing.unknowns), composed)
+    return ParsedCommand(values, tuple(composing.problems), tuple(composing.unknowns), composed)
 
 
 def _split(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:

@@ -16,7 +16,7 @@ from epochzero.check.program.configuration import Unreadable, load
 from epochzero.check.program.parsers.model import (
     ArgumentProblem,
     OptionSpec,
-    Parsed,
+    ParsedCommand,
     ParserSpec,
     constant_of,
     given_at,
@@ -36,7 +36,7 @@ _FLAGS = ("help", "print_config")
 _TYPES: Mapping[str, tuple[type, ...]] = {"int": (int,), "float": (float, int)}
 
 
-def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> Parsed:
+def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> ParsedCommand:
     """Parse a command line like LightningCLI; see `epochzero.check.program.arguments.parse`."""
     reader = _Reader(spec, folder)
     arguments = list(argv)
@@ -64,16 +64,18 @@ class _Reader:
         # A class of a library, or one that accepts any keyword, has unknown parameters.
         self.open = {name for name in ("model", "data") if f"{name}.*" in self.options}
 
-    def without_subcommand(self, arguments: list[str]) -> Parsed:
+    def without_subcommand(self, arguments: list[str]) -> ParsedCommand:
         """Find the subcommand, which determines how the rest is read."""
         first = arguments[0] if arguments else ""
         if first[:1] == "-":  # options that precede it
             reason = "options precede the subcommand"
-            return Parsed({}, (), (Unknown("the arguments", reason, self.spec.place),), self.spec)
+            return ParsedCommand(
+                {}, (), (Unknown("the arguments", reason, self.spec.place),), self.spec
+            )
         message = f'error: Expected "subcommand" to be one of {{{",".join(SUBCOMMANDS)}}}, but it was {first!r}'
         kind, near = ("choice", nearest(first, SUBCOMMANDS)) if first else ("missing", "")
         problem = ArgumentProblem(kind, "subcommand", first, message, self.spec.place, near=near)  # type: ignore[arg-type]
-        return Parsed({}, (problem,), (), self.spec)
+        return ParsedCommand({}, (problem,), (), self.spec)
 
     def read(self, arguments: list[str]) -> None:
         """Parse options, each with its value after ``=`` or in the next word."""
@@ -157,10 +159,10 @@ class _Reader:
             place = at or option.place
             self.problems.append(ArgumentProblem("type", shown, str(given), message, place))
 
-    def parsed(self) -> Parsed:
+    def parsed(self) -> ParsedCommand:
         """Return all values, with defaults, and record what is missing."""
         if self.helps:
-            return Parsed({}, (), (Unknown("the arguments", "the command asks for help", self.spec.place),),
+            return ParsedCommand({}, (), (Unknown("the arguments", "the command asks for help", self.spec.place),),
                           self.spec)  # fmt: skip
         for name, option in self.options.items():
             if name.endswith(".*") or name in self.values:
@@ -172,7 +174,7 @@ class _Reader:
                 self.problems.append(
                     ArgumentProblem("missing", f"--{name}", "", message, option.place)
                 )
-        return Parsed(self.values, tuple(self.problems), tuple(self.unknowns), self.spec)
+        return ParsedCommand(self.values, tuple(self.problems), tuple(self.unknowns), self.spec)
 
 
 def _items(config: Value, section: str) -> Iterator[tuple[str, Constant, Value]]:

@@ -101,7 +101,7 @@ class ArgumentProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedCommand:
     """A parsed command line.
 
     Attributes:

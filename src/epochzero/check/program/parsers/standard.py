@@ -18,7 +18,7 @@ from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.program.parsers.model import (
     ArgumentProblem,
     OptionSpec,
-    Parsed,
+    ParsedCommand,
     ParserSpec,
     constant_of,
     given_at,
@@ -64,7 +64,7 @@ class _CannotTellError(Exception):
         self.place = place
 
 
-def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> Parsed:
+def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> ParsedCommand:
     """Parse a command line like argparse; see `epochzero.check.program.arguments.parse`."""
     request = _Request(spec)
     try:
@@ -78,7 +78,7 @@ def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> 
         answer = _asked(payload, spec.place)
     except _CannotTellError as error:
         unknown = Unknown("the arguments", str(error), error.place)
-        return Parsed({}, (), (*request.unknowns, unknown), spec)
+        return ParsedCommand({}, (), (*request.unknowns, unknown), spec)
     return _Answer(request, answer).parsed()
 
 
@@ -315,7 +315,7 @@ class _Answer:
     request: _Request
     payload: Mapping[str, Any]
 
-    def parsed(self) -> Parsed:
+    def parsed(self) -> ParsedCommand:
         """Return the parsed command line."""
         problems = tuple(self._problem(problem) for problem in self.payload["problems"])
         values = {
@@ -329,7 +329,7 @@ class _Answer:
             unknowns.append(Unknown("the arguments", "some options are not known", spec.place))
         truths = tuple(self._false_truths())
         ends = self.payload["ended"] and not problems
-        return Parsed(values, problems + truths, tuple(unknowns), spec, ends=ends)
+        return ParsedCommand(values, problems + truths, tuple(unknowns), spec, ends=ends)
 
     def _of(self, name: str, value: Mapping[str, Any]) -> Value:
         given = self.payload["given"].get(name)

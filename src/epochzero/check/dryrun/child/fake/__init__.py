@@ -31,7 +31,7 @@ from epochzero.injected.gpus.device import pretended
 from epochzero.injected.gpus.replace import replaced
 
 
-class Faked:
+class FakeGpuFacts:
     """What is learned while the GPU is pretended.
 
     Attributes
@@ -55,7 +55,7 @@ class Faked:
 
 
 @contextmanager
-def enter(gpus: Sequence[Mapping[str, Any]], world: Mapping[str, int]) -> Iterator[Faked]:
+def enter(gpus: Sequence[Mapping[str, Any]], world: Mapping[str, int]) -> Iterator[FakeGpuFacts]:
     """Pretend these GPUs until the end of the block.
 
     Parameters
@@ -71,7 +71,7 @@ def enter(gpus: Sequence[Mapping[str, Any]], world: Mapping[str, int]) -> Iterat
         This torch cannot.
     """
     install()
-    faked = Faked()
+    faked = FakeGpuFacts()
     mode = FakeGpu(faked.assume, faked.trace.made, faked.trace.multiplied)
     capability = (int(gpus[0]["capability"][0]), int(gpus[0]["capability"][1]))
     lifted = torch._C._only_lift_cpu_tensors()
@@ -109,7 +109,7 @@ def _in_threads(mode: FakeGpu) -> Iterator[None]:
 
 
 @contextmanager
-def _tensors_read(faked: Faked) -> Iterator[None]:
+def _tensors_read(faked: FakeGpuFacts) -> Iterator[None]:
     """What reads the memory of a tensor: real values where they are known, else assumed ones."""
 
     def real(tensor: Any) -> torch.Tensor:
@@ -153,7 +153,9 @@ def _tensors_read(faked: Faked) -> Iterator[None]:
 
 
 @contextmanager
-def _torch_as_on_a_gpu(mode: FakeGpu, capability: tuple[int, int], faked: Faked) -> Iterator[None]:
+def _torch_as_on_a_gpu(
+    mode: FakeGpu, capability: tuple[int, int], faked: FakeGpuFacts
+) -> Iterator[None]:
     """The few places where torch itself must be told that the fakes are what they seem."""
     dispatch: Any = FakeTensorMode.__torch_dispatch__
     swap: Any = torch.utils.swap_tensors

@@ -14,7 +14,7 @@ _MANY = 10_000
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-class Watched(NamedTuple):
+class ProcessEnd(NamedTuple):
     """How the job's first process ended, or which limit it broke; peaks over all its processes."""
 
     status: int | None
@@ -23,7 +23,7 @@ class Watched(NamedTuple):
     processes: int
 
 
-def watch(job: int, seconds: float, memory_bytes: int, processes: int) -> Watched:
+def watch(job: int, seconds: float, memory_bytes: int, processes: int) -> ProcessEnd:
     """Wait until the job ends or breaks a limit."""
     # A fork bomb has thousands of processes that want the processor, and this is one.
     with suppress(PermissionError):
@@ -45,7 +45,7 @@ def watch(job: int, seconds: float, memory_bytes: int, processes: int) -> Watche
             else ""
         )  # fmt: skip
         if status is not None or limit:
-            return Watched(status, limit if status is None else "", memory, count)
+            return ProcessEnd(status, limit if status is None else "", memory, count)
         time.sleep(_PAUSE_S)
 
 
