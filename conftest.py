@@ -20,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from epochzero.diagnose import Diagnoser
+from epochzero.launchers import allocation_variables
 from epochzero.logs.source import Log, rank_of
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ def pytest_report_header() -> list[str]:
     """Names the test files that cannot run."""
     return [f"not in this source distribution: {name}" for name in collect_ignore]
 
+
+# Inside an allocation tests would take signals that they send for those of its scheduler.
+for _name in allocation_variables(os.environ):
+    del os.environ[_name]
 
 # The same examples on every run; `pytest --hypothesis-profile=hunt` looks for new ones.
 _SLOW = [HealthCheck.too_slow]

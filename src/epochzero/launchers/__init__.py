@@ -217,14 +217,20 @@ def names_where(elsewhere: str) -> frozenset[str]:
 
 
 @cache
-def reserved_variables(*, of_schedulers: bool = False) -> tuple[str, ...]:
-    """How the names of variables begin that launchers and schedulers set.
+def reserved_variables() -> tuple[str, ...]:
+    """How the names of variables begin that launchers and schedulers set."""
+    return tuple(chain.from_iterable(launcher.reserves for launcher in every()))
 
-    Args:
-        of_schedulers: only of those that run jobs on other machines.
-    """
-    found = (launcher for launcher in every() if launcher.set_on_nodes or not of_schedulers)
-    return tuple(chain.from_iterable(launcher.reserves for launcher in found))
+
+def allocation_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables of the schedulers in whose allocations a process runs; empty on a login node, where some are set too."""
+    prefixes: list[str] = []
+    for launcher in every():
+        known_by = (variables.known_by for variables in launcher.processes)
+        signs = (launcher.set_on_nodes, *launcher.submitted_from, *known_by)
+        if launcher.set_on_nodes and any(environment.get(name) for name in signs):
+            prefixes += launcher.reserves
+    return {name: text for name, text in environment.items() if name.startswith(tuple(prefixes))}
 
 
 @cache

@@ -52,6 +52,15 @@ def test_launchers_are_known_by_their_variables(
     assert (launch.launcher, launch.rank) == (launcher, rank)
 
 
+def test_a_login_node_is_no_allocation() -> None:
+    assert (
+        launch_of({"SLURM_CONF": "/etc/slurm/slurm.conf", "SGE_ROOT": "/opt/sge"}, "a.py").scheduler
+        == {}
+    )
+    inside = {"SGE_ROOT": "/opt/sge", "SGE_O_WORKDIR": "/home/ann"}
+    assert launch_of(inside, "a.py").scheduler == inside
+
+
 def test_a_given_job_is_kept_or_replaced_by_a_name_for_a_folder() -> None:
     assert launch_of({"EPOCHZERO_JOB": "mine"} | STEP, "a.py").job == "mine"
     first, restarted, other = (

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
-from epochzero.launchers import ProcessVariables, process_variables, reserved_variables
+from epochzero.launchers import ProcessVariables, allocation_variables, process_variables
 from epochzero.run.observers.progress_reports import PROGRESS_FILE, PROGRESS_VARIABLE
 from epochzero.run.records.identity import (
     ATTEMPT_VARIABLE,
@@ -84,8 +84,7 @@ def launch_of(environment: Mapping[str, str], name: str) -> Launch:
         attempt=_number(environment, ATTEMPT_VARIABLE) or restarts + 1,
         scheduler={
             variable: value[:_MOST_SCHEDULER_TEXT]
-            for variable, value in sorted(environment.items())
-            if variable.startswith(reserved_variables(of_schedulers=True))
+            for variable, value in sorted(allocation_variables(environment).items())
         },
     )
 
