@@ -202,6 +202,8 @@ def test_other_jobs_that_failed_on_the_node_lead_to_another_node() -> None:
         evidence=frozenset(["neighbours_failed"]),
     )
     assert decide(AUTO, [attempt]).action == "retry_elsewhere"
+    of_storage = replace(attempt, evidence=attempt.evidence | {"shared_storage"})
+    assert decide(AUTO, [of_storage]).action == "retry", "each node has the same storage"
 
 
 def test_a_decision_names_what_changed_its_chance() -> None:

@@ -144,7 +144,9 @@ def decide(
     elif stakes is not None and stakes.saves <= stakes.costs:
         action, reason = _stop(f"{rule.reason} {_described(stakes, last.gpus)}")
     else:
-        elsewhere = rule.elsewhere or (rule.chance and "neighbours_failed" in last.evidence)
+        # Storage that failed for other jobs too fails on each node.
+        of_node = "neighbours_failed" in last.evidence and "shared_storage" not in last.evidence
+        elsewhere = rule.elsewhere or (rule.chance and of_node)
         action = "retry_elsewhere" if elsewhere else "retry"
         expected = f" {_described(stakes, last.gpus)}" if stakes is not None else ""
         reason = f"{rule.reason}{expected} Retry {used + 1} of {rule.retries}."
