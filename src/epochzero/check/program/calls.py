@@ -35,6 +35,7 @@ from epochzero.check.program.heap import (
     Scope,
     Super,
     V,
+    held,
     is_torch_module,
     join,
     published,
@@ -515,7 +516,10 @@ class Calls(Tensors):
             if isinstance(result, LibraryResult):
                 result.receiver = owner
             chained = self.of_chain(owner, given, node) if name == "__call__" else None
-            result = self.sized_by(result, chained, owner, name, given, node)
+            if chained is None:
+                result = self.sized(result, lambda: results.of_method(owner, name, given), node)
+            else:
+                result = self.sized(result, lambda: held(chained), node)
         receiver = None if isinstance(owner, External) else owner
         self.called(dotted, given, receiver, result, node)
         if chained is None:

@@ -22,12 +22,14 @@ from epochzero.check.program.heap import (
     Object,
     Super,
     V,
+    held,
     is_enumeration,
     is_torch_module,
     published,
 )
 from epochzero.check.program.namespaces import namespace
 from epochzero.check.program.tensors import results
+from epochzero.check.program.tensors.values import Tensor
 from epochzero.check.program.texts import as_text
 from epochzero.check.program.values import (
     Anything,
@@ -257,8 +259,8 @@ class Lookups(Core):
             return self._item_of_container(owner, key, node)
         if (modules := results.modules_of(owner)) is not None:
             return self._item_of_container(modules, key, node)
-        if (member := results.item_of(owner)) is not None:
-            return member
+        if isinstance(held(owner), Tensor):
+            return Anything("a part of a tensor")
         if error_text := python_errors.subscripted(owner):
             kind = "none" if python_errors.is_none(owner) else "type"
             return self.fails(kind, TypeError, error_text, node)

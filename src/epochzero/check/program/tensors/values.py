@@ -6,8 +6,11 @@ batch through ``x.view(x.size(0), -1)``.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 from epochzero.check.program.values import Anything, Constant, Value
@@ -49,21 +52,19 @@ class NotKnown(Exception):  # noqa: N818 -- no error: nothing can be told
     """The sizes depend on something unknown."""
 
 
+@dataclass
 class Misfit(Exception):  # noqa: N818 -- no error of this program
-    """Sizes that PyTorch rejects.
+    """Sizes that PyTorch rejects with a `RuntimeError`.
 
     Attributes:
-        said: PyTorch's message.
+        message: PyTorch's message.
         why: explanation in a sentence.
         fix: what to do, in a sentence.
-        error: class of the exception.
     """
 
-    def __init__(
-        self, message: str, why: str, fix: str, error: type[Exception] = RuntimeError
-    ) -> None:
-        super().__init__(message)
-        self.message, self.why, self.fix, self.error = message, why, fix, error
+    message: str
+    why: str
+    fix: str
 
 
 def fresh() -> Size:
@@ -75,33 +76,27 @@ def _parts(size: Dim) -> tuple[int, tuple[object, ...]]:
     return (size.number, size.factors) if isinstance(size, Size) else (size, ())
 
 
+def _sized(number: int, factors: Iterable[object]) -> Dim:
+    unknown = tuple(sorted(factors, key=id))
+    return Size(number=number, factors=unknown) if number and unknown else number
+
+
 def product(sizes: Iterable[Dim]) -> Dim:
     """The product of the sizes."""
-    number = 1
-    factors: list[object] = []
-    for size in sizes:
-        own, unknown = _parts(size)
-        number *= own
-        factors += unknown
-    if not number or not factors:
-        return number
-    return Size(number=number, factors=tuple(sorted(factors, key=id)))
+    parts = [*map(_parts, sizes)]
+    return _sized(math.prod(known for known, _ in parts), chain(*(unknown for _, unknown in parts)))
 
 
 def quotient(whole: Dim, part: Dim) -> Dim | None:
     """Divide two sizes; None if there certainly is a remainder."""
-    number, factors = _parts(whole)
-    divisor, unknown = _parts(part)
-    left = list(factors)
-    for value in unknown:
-        if value not in left:
-            return fresh()
-        left.remove(value)
-    if not divisor:
+    (number, factors), (divisor, unknown) = _parts(whole), _parts(part)
+    left = Counter(factors)
+    left.subtract(unknown)
+    if not divisor or min(left.values(), default=0) < 0:
         return fresh()
     if number % divisor:
-        return fresh() if left else None
-    return product([number // divisor, *(Size(factors=(each_value,)) for each_value in left)])
+        return fresh() if left.total() else None
+    return _sized(number // divisor, left.elements())
 
 
 def differ(one: Dim, other: Dim) -> bool:
@@ -110,17 +105,21 @@ def differ(one: Dim, other: Dim) -> bool:
     return number != second and factors == others
 
 
+def number(size: Dim) -> str:
+    """A size as PyTorch prints it, or ``?``."""
+    return str(size) if isinstance(size, int) else "?"
+
+
 def shown(shape: Sequence[Dim]) -> str:
     """A shape as PyTorch prints it, with ``?`` for unknown sizes."""
-    return f"[{', '.join(str(dim) if isinstance(dim, int) else '?' for dim in shape)}]"
+    return f"[{', '.join(map(number, shape))}]"
 
 
-def as_dim(value: object) -> Dim | None:
-    """A size from a value of the program; None if it is not one."""
-    if isinstance(value, Constant):
-        number = value.value
-        return number if type(number) is int else None
-    return value if isinstance(value, Size) else None
+def as_dim(value: object) -> Dim:
+    """A size from a value of the program; an unknown one if it is not one."""
+    if isinstance(value, Constant) and type(value.value) is int:
+        return value.value
+    return value if isinstance(value, Size) else fresh()
 
 
 def as_value(size: Dim) -> Value:
