@@ -22,6 +22,7 @@ from typing import Literal
 from epochzero.injected.companions import AT_START, Companion
 from epochzero.launchers import names_where
 from epochzero.platform import ProcessStatus, name_of
+from epochzero.run.observers import nccl_ras
 from epochzero.run.observers.child.stacks import FILE_VARIABLE
 from epochzero.run.observers.collectives import ask_for_dumps, read_dumps
 from epochzero.run.observers.gpus import Gpus
@@ -331,6 +332,8 @@ class HangWatcher(Watcher):
         self._hung = frozenset(rank.pid for rank in ranks)
         self._store(ranks, report.first, text, now)
         details = {who(group): group[0].shown[:_SHORT] for group in groups_of(ranks)}
+        if ras := nccl_ras.reported(self._environment, self._hung):
+            details["NCCL"] = ras[:_SHORT]
         known, self._details = self._details == details, details
         yield self._event(HANG_EVENT, text, report.rank, {} if known else details)
         if self._on_hang in ("kill", "restart"):

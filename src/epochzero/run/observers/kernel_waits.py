@@ -41,6 +41,7 @@ _PLACES = {
     "folio_wait_bit_common": "waits for a disk",
     "flock_lock_inode_wait": "waits for a file lock",
 }
+_LISTENS = "0A"
 _MOST_CHILDREN = 3
 """A shell that waits for a shell that waits for a tool."""
 
@@ -118,6 +119,17 @@ def _holds(pid: int, target: str) -> bool:
             with suppress(OSError):
                 if os.readlink(entry.path) == target:
                     return True
+    return False
+
+
+def listens(pid: int, port: int) -> bool:
+    """Whether a process accepts TCP connections at a port."""
+    for table in ("tcp", "tcp6"):
+        for line in _read(pid, f"net/{table}").splitlines()[1:]:
+            fields = line.split()
+            at_port = len(fields) > 9 and int(fields[1].rpartition(":")[2], 16) == port
+            if at_port and fields[3] == _LISTENS and _holds(pid, f"socket:[{fields[9]}]"):
+                return True
     return False
 
 
