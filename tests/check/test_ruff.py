@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -117,7 +118,7 @@ def test_it_is_ended_where_nobody_asks_for_its_answer(
     slow.write_text("#!/bin/sh\nexec sleep 600\n")
     slow.chmod(0o755)
     monkeypatch.setattr(ruff, "find_ruff_bin", lambda: str(slow))
-    monkeypatch.setattr(ruff.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "train.py").write_text("print(1)\n")
     monkeypatch.setattr(importlib.import_module("epochzero.check.rules.engine"), "RULES_S", 0.0)
     found = check(

@@ -11,7 +11,10 @@ import gc
 import importlib
 import io
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -167,7 +170,10 @@ def run_command() -> None:
         # A log may hold characters that the terminal does not have.
         sys.stdout.reconfigure(errors="replace")
     try:
-        commands.main(prog_name="epochzero", color=False if os.environ.get("NO_COLOR") else None)
+        with _exiting_on_signals():
+            commands.main(
+                prog_name="epochzero", color=False if os.environ.get("NO_COLOR") else None
+            )
     except EpochZeroError as error:
         click.echo(for_this_install(f"epochzero: {error}"), err=True)
         sys.exit(2)
@@ -190,6 +196,20 @@ def run_command() -> None:
         os._exit(2)
     finally:
         _drop_output_of_closed_terminals()
+
+
+@contextmanager
+def _exiting_on_signals() -> Iterator[None]:
+    """Exit after a signal as after Ctrl-C: temporary directories are removed, child processes killed."""
+    numbers = [signal.SIGTERM, *([] if sys.platform == "win32" else [signal.SIGHUP])]
+    numbers = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _drop_output_of_closed_terminals() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from epochzero.logs.source import Log, find_logs, rank_of
 from epochzero.scale.results import Result, Row, Run, diagnosed, not_diagnosed
 from epochzero.scale.sources import Part, SourceJob
 from epochzero.scale.storage import Storage
+from epochzero.scratch import scratch_directory
 
 FETCHED_AT_ONCE = 16
 
@@ -92,7 +92,7 @@ def placed(run: Run, job: SourceJob) -> Iterator[Path]:
         first = job.files[0]
         yield Path(source.path(first.place)).parents[len(Path(first.name).parts) - 1]
         return
-    with tempfile.TemporaryDirectory(prefix="epochzero-") as folder:
+    with scratch_directory() as folder:
         for file in job.files:
             place = Path(folder, file.name)
             place.parent.mkdir(parents=True, exist_ok=True)

@@ -16,11 +16,11 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from epochzero.errors import InputError
+from epochzero.scratch import scratch_directory
 from epochzero.web.child_process import exit_with_parent
 
 MOST_JOBS = 100_000
@@ -174,7 +174,7 @@ def _made(wanted: Wanted) -> GeneratedReport:
     corpus = read_database(database, jobs)
     database.close()
     studied = study_failures(replace(corpus, source=wanted.source))
-    with TemporaryDirectory() as folder:
+    with scratch_directory() as folder:
         archive = _packed(Path(folder), write_report(studied.report, Path(folder)))
     report = studied.report
     return GeneratedReport(

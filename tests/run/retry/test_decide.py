@@ -212,8 +212,9 @@ def test_a_decision_names_what_changed_its_chance() -> None:
     decision = decide(AUTO, [replace(missing, evidence=facts - {"environment"})])
     assert decision.evidence == {"neighbours_failed": 4, "local_files": 0.2}
     assert (
-        "to succeed (odds × 4: another program failed because of the same resource at the same time; odds × 0.2: its"
-        " path is on a file system of this node): on average" in decision.reason
+        "to succeed (more likely because another program failed because of the same resource at the same time;"
+        " less likely because its path is on a file system of this node): on average"
+        in decision.reason
     )
     by_rule = decide(AUTO, [replace(missing, evidence=facts)])
     assert "environment" not in by_rule.evidence, "the chance of its rule contains it"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from epochzero.check.dryrun.contain.model import FileChange
 from epochzero.check.dryrun.model import Mode, ProvidedFiles
+from epochzero.scratch import scratch_directory
 
 
 class InheritedFiles:
@@ -30,7 +31,7 @@ class InheritedFiles:
     @contextmanager
     def on(cls) -> Iterator[InheritedFiles]:
         """Create the store in a temporary directory, for the duration of the block."""
-        with tempfile.TemporaryDirectory(prefix="epochzero-") as folder:
+        with scratch_directory() as folder:
             yield cls(Path(folder))
 
     def so_far(self, mode: Mode) -> Sequence[ProvidedFiles]:

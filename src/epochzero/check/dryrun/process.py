@@ -24,6 +24,7 @@ from epochzero.check.dryrun.contain import best_containment
 from epochzero.check.dryrun.contain.environment import contained_environment
 from epochzero.check.dryrun.contain.model import Containment, Exit, FileChange, Limits, Means
 from epochzero.check.dryrun.launchers import Launcher, start_launcher
+from epochzero.scratch import scratch_directory
 
 SPEC_DESCRIPTOR = 3
 RECORDS_DESCRIPTOR = 4
@@ -62,8 +63,7 @@ def run_contained(
     """
     how = containment or best_containment()
     start = time.monotonic()
-    # The job may have created directories in it that cannot be listed or removed.
-    with tempfile.TemporaryDirectory(prefix="epochzero-", ignore_cleanup_errors=True) as scratch:
+    with scratch_directory() as scratch:
         request = _request(command, folder, environment, limits, how, scratch, keep)
         account, heard = _run(request, spec, limits, hear)
     return _ended(account, heard, limits, how, keep, time.monotonic() - start)

@@ -7,7 +7,6 @@ corner case of each data set, with the others unchanged, within the time limit.
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from epochzero.check.dryrun.parallel_runs import together
 from epochzero.check.findings import Finding, Unknown
 from epochzero.data import CORNERS, REGULAR, Profile, read_profile, synthesize
 from epochzero.data.formats import format_of
+from epochzero.scratch import scratch_directory
 
 RECORDS = 300
 WORKERS = 2
@@ -55,7 +55,7 @@ def over_made_data(run: Run, data: Sequence[DataSet], folder: Path, seconds: flo
     absent = [each for each in data if not (folder / each.path).exists()]
     if not absent:
         return run((), True)
-    with tempfile.TemporaryDirectory(prefix="epochzero-") as scratch:
+    with scratch_directory() as scratch:
         made = {each: Path(scratch, str(n)) for n, each in enumerate(absent)}
         written = {
             each: [case.name for case in _written(read_profile(folder / each.profile), place)]

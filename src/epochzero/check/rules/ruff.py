@@ -10,7 +10,6 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from ruff import find_ruff_bin
 from epochzero.check.program.model import Module
 from epochzero.check.rule import CannotTell
 from epochzero.file_access import unconfined
+from epochzero.scratch import scratch_directory
 
 CODES = {
     "F404": r"from __future__",
@@ -86,7 +86,7 @@ class RuffProcess:
         self._opened = ExitStack()
         self._process: subprocess.Popen[bytes] | OSError
         try:
-            name = self._opened.enter_context(tempfile.TemporaryDirectory(prefix="epochzero-"))
+            name = self._opened.enter_context(scratch_directory())
             for number, module in enumerate(modules):
                 text = module.text.encode("utf-8", "replace")
                 Path(name, f"{number}.py").write_bytes(text)

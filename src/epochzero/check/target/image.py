@@ -13,7 +13,6 @@ import posixpath
 import re
 import stat
 import tarfile
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,6 +29,7 @@ from epochzero.check.target.packages import installed
 from epochzero.check.target.system import SHARED_LIBRARY, without_secrets
 from epochzero.check.target.torch_build import torch_build
 from epochzero.errors import InputError
+from epochzero.scratch import scratch_directory
 
 MOST_MEMBERS = 2_000_000
 MOST_EXTRACTED_BYTES = 4 << 30
@@ -76,7 +76,7 @@ def read_image(
     try:
         with (
             tarfile.open(path) as archive,
-            tempfile.TemporaryDirectory(prefix="epochzero-image-") as scratch,
+            scratch_directory() as scratch,
         ):
             config, layers = _image(archive)
             tree = _Tree(Path(scratch).resolve(), libraries)

@@ -11,7 +11,6 @@ import ast
 import math
 import re
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ import numpy as np
 from epochzero.errors import InputError
 from epochzero.run.replay.child.layout import header_of
 from epochzero.run.replay.walk_result import FailureOrigin, OperatorCall, TensorValues
+from epochzero.scratch import scratch_directory
 
 MOST_INLINE = 256
 """Largest number of elements, of all tensors together, that are written as literals."""
@@ -266,7 +266,7 @@ def _count(held: TensorValues) -> int:
 
 def _tried(text: str, held: Mapping[str, TensorValues], path: Path, python: str) -> Sequence[str]:
     """Run the program in a temporary directory; return its standard error, empty if it does not fail."""
-    with tempfile.TemporaryDirectory(prefix="epochzero-program-") as folder:
+    with scratch_directory() as folder:
         program = Path(folder, path.name)
         program.write_text(text, encoding="utf-8")
         _write_tensors(_beside(program), held)

@@ -188,7 +188,10 @@ def _stakes(policy: Policy, rule: RetryRule, last: PastAttempt, used: int) -> St
 def _described(stakes: Stakes, gpus: int) -> str:
     unit = "GPU hours" if gpus else "hours"
     saves, costs = (max(1, gpus) * hours for hours in (stakes.saves, stakes.costs))
-    changes = (f"odds × {factor:g}: {EVIDENCE[fact]}" for fact, factor in stakes.odds.items())
+    changes = (
+        f"{'more' if factor > 1 else 'less'} likely because {EVIDENCE[fact]}"
+        for fact, factor in stakes.odds.items()
+    )
     because = f" ({'; '.join(changes)})" if stakes.odds else ""
     return (
         f"A retry has a {stakes.passes:.0%} chance to succeed{because}: on average it saves {saves:.2g} {unit} of"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -18,6 +17,7 @@ from typing import Any
 
 from epochzero import platform
 from epochzero.check.dryrun.contain.model import Containment, Exit, FileChange, Limits, Means
+from epochzero.scratch import scratch_directory
 
 _INSIDE = Path(__file__).parent / "inside"
 _TRIAL_S = 10
@@ -68,7 +68,7 @@ def containment_by(means: Means, reason: str = "") -> Containment:
 
 def _tried(means: Means) -> str | None:
     """Why the system refuses a containment; None where it does not."""
-    with tempfile.TemporaryDirectory(prefix="epochzero-") as scratch:
+    with scratch_directory() as scratch:
         request: dict[str, Any] = {
             "command": [],
             "how": means.value,
