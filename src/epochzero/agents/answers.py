@@ -84,5 +84,5 @@ def bounded(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: bounded(v) for key, v in value.items() if v not in (None, "", (), [], {})}
     if isinstance(value, (list, tuple)):
-        return [bounded(each_value) for each_value in value]
+        return [bounded(item) for item in value]
     return value

@@ -55,16 +55,16 @@ def told_once(
         if not (is_decidable(finding) and (finding.place.path, finding.place.line) in lines)
     ]
     found = _without_general(_by_place(left), general)
-    for each_finding in _by_place(met):
-        at = next((at for at, known in enumerate(found) if _is_met(known, each_finding)), None)
+    for finding in _by_place(met):
+        at = next((at for at, known in enumerate(found) if _is_met(known, finding)), None)
         if at is None:
             # A general rule only knows that the line raises; the dry run knows what.
-            like = [n for n in found if n.rule in general and _near(n.place, each_finding.place)]
+            like = [n for n in found if n.rule in general and _near(n.place, finding.place)]
             found = [n for n in found if n not in like]
-            found.append(_as_bad_as(each_finding, like[0]) if like else each_finding)
+            found.append(_as_bad_as(finding, like[0]) if like else finding)
         else:
             message = f"{found[at].message.removesuffix('.')}. {SEEN_TOO}"
-            found[at] = _as_bad_as(replace(found[at], message=message), each_finding)
+            found[at] = _as_bad_as(replace(found[at], message=message), finding)
     return found
 
 
@@ -82,7 +82,7 @@ def _without_general(findings: Iterable[Finding], general: Collection[str]) -> l
     """Without what a rule that knows more tells, too."""
     found: list[Finding] = []
     special: dict[tuple[str, str], int] = {}
-    for finding in sorted(findings, key=lambda each_finding: each_finding.rule in general):
+    for finding in sorted(findings, key=lambda f: f.rule in general):
         end = (finding.place.path, finding.consequence)
         if finding.rule not in general:
             special.setdefault(end, len(found))
@@ -102,12 +102,12 @@ def _is_met(read: Finding, met: Finding) -> bool:
     return named or any(_near(read.place, place) for place in (met.place, *met.via))
 
 
-def _near(one: SourceLocation, other: SourceLocation) -> bool:
-    return one.path == other.path and abs(one.line - other.line) <= 1
+def _near(first: SourceLocation, second: SourceLocation) -> bool:
+    return first.path == second.path and abs(first.line - second.line) <= 1
 
 
-def _as_bad_as(one: Finding, other: Finding) -> Finding:
-    return replace(one, severity="error") if other.severity == "error" else one
+def _as_bad_as(first: Finding, second: Finding) -> Finding:
+    return replace(first, severity="error") if second.severity == "error" else first
 
 
 # -- Several places ----------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def grouped(findings: Iterable[Finding]) -> list[Finding]:
             found += group
         else:
             found.append(_one_of(cause, group, names))
-    order = {each_finding.place: number for number, each_finding in enumerate(found)}
+    order = {finding.place: number for number, finding in enumerate(found)}
     return sorted(found, key=lambda f: (f.severity != "error", order[f.place]))
 
 

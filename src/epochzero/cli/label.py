@@ -143,8 +143,8 @@ def _agreement(
     _warn_of_versions(folder, scheme)
     if not found:
         click.echo("No record was labelled by two annotators.")
-    for each_agreement in found:
-        _write_question(each_agreement)
+    for agreement in found:
+        _write_question(agreement)
 
 
 def _warn_of_versions(folder: LabelFolder, scheme: Scheme) -> None:
@@ -210,8 +210,8 @@ def _disagreements(folder: LabelFolder, scheme: Scheme, items: Sequence[Item], f
         click.echo(json.dumps(records, indent=2, ensure_ascii=False))
         return
     click.echo(f"{counted(len(found), 'record')} with disagreement")
-    for each_disagreement in found:
-        _write_disagreement(each_disagreement)
+    for disagreement in found:
+        _write_disagreement(disagreement)
 
 
 def _write_disagreement(disagreement: Disagreement) -> None:

@@ -213,11 +213,11 @@ def token(
         note(database, team, "command line", "token created", f"{name} ({role})")
         click.echo(made)
     else:
-        for each_token in tokens(database, team):
-            is_over = each_token.expires is not None and each_token.expires < time.time()
-            state = "revoked" if each_token.revoked else "expired" if is_over else "valid"
+        for token in tokens(database, team):
+            is_over = token.expires is not None and token.expires < time.time()
+            state = "revoked" if token.revoked else "expired" if is_over else "valid"
             click.echo(
-                f"{each_token.id:>6}  {each_token.team:<20}  {each_token.role:<8}  {state:<7}  {each_token.name}"
+                f"{token.id:>6}  {token.team:<20}  {token.role:<8}  {state:<7}  {token.name}"
             )
 
 

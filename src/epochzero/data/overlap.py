@@ -84,9 +84,9 @@ def overlaps(
 
 
 def _overlap(
-    first: str, second: str, count: int, one: Record, other: Record, root: Path
+    first: str, second: str, count: int, left: Record, right: Record, root: Path
 ) -> Overlap:
-    (first_file, first_record), (second_file, second_record) = one.place, other.place
+    (first_file, first_record), (second_file, second_record) = left.place, right.place
     names = relative(first_file, root), relative(second_file, root)
     return Overlap(first, second, count, names[0], first_record, names[1], second_record)
 

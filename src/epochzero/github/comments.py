@@ -74,7 +74,7 @@ def _review(found: Review, links: Links, most: int) -> Iterator[str]:
     yield f"### EpochZero: {_headline(found)}"
     yield ""
     shown = found.findings[:most]
-    own = [each_finding for each_finding in shown if each_finding.place.path in found.changed]
+    own = [finding for finding in shown if finding.place.path in found.changed]
     others = [f for f in shown if f.place.path not in found.changed]
     for finding in own:
         yield from _finding(finding, links)

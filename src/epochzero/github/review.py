@@ -218,4 +218,4 @@ def _once(findings: Iterable[Finding]) -> Iterator[Finding]:
     known: dict[Finding, Finding] = {}
     for finding in findings:
         known.setdefault(replace(finding, via=()), finding)
-    yield from sorted(known.values(), key=lambda each_finding: each_finding.severity)
+    yield from sorted(known.values(), key=lambda finding: finding.severity)

@@ -98,7 +98,7 @@ def read_handed(text: str) -> ReviewFile:
         raise InputError(f"the review does not have the schema {SCHEMA}, or is larger than 1 MB")
     return ReviewFile(
         number=_number(fields, "number", least=1),
-        jobs=_list(fields, "jobs", lambda each_value: _text({"job": each_value}, "job")),
+        jobs=_list(fields, "jobs", lambda job: _text({"job": job}, "job")),
         findings=_list(fields, "findings", _finding),
         not_checked=_list(fields, "not_checked", _not_checked),
         target=_text(fields, "target"),

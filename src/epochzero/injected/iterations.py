@@ -84,7 +84,7 @@ class Iterations:
         self._without_step = 0
         self.steps += 1
         self._stepped.add(id(optimizer))
-        alive = {id(each_optimizer) for each_optimizer in optimizers}
+        alive = {id(optimizer) for optimizer in optimizers}
         return self._stepped >= (alive if self._expected is None else self._expected & alive)
 
     def next(self) -> None:

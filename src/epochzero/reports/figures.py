@@ -220,7 +220,7 @@ def curves(
         axes.plot((0, 100), (0, 100), color=EDGE, linewidth=1.2)
     for number, (title, (across, up)) in enumerate(series.items()):
         axes.plot(
-            [100 * each_number for each_number in across], [100 * n for n in up], label=title,
+            [100 * number for number in across], [100 * n for n in up], label=title,
             color=COLORS[number % len(COLORS)], linestyle=DASHES[number % len(DASHES)],
             linewidth=1.8, marker=MARKERS[number % len(MARKERS)] if len(across) <= 20 else "",
             markersize=4,

@@ -89,9 +89,7 @@ class Table:
         """Whether a cell has at least one, but fewer than ``few`` cases."""
         if not column.cases:
             return False
-        at = next(
-            n for n, each_column in enumerate(self.columns) if each_column.title == column.cases
-        )
+        at = next(n for n, other in enumerate(self.columns) if other.title == column.cases)
         count = row[at]
         return isinstance(count, int) and 0 < count < self.few
 

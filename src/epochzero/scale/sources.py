@@ -304,7 +304,7 @@ def _members(archive: tarfile.TarFile | zipfile.ZipFile) -> Iterator[_Member]:
             _Member(file.filename, file.file_size, partial(archive.open, file)) for file in files
         )
     else:
-        regular = (each_member for each_member in archive if each_member.isreg())
+        regular = (member for member in archive if member.isreg())
         found = (_Member(m.name, m.size, partial(archive.extractfile, m)) for m in regular)
     for member in found:
         parts = PurePosixPath(member.name).parts

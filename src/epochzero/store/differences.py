@@ -117,31 +117,31 @@ def environment(database: Database, team: str, word: str) -> Environment:
 
 def differing(left: Environment, right: Environment) -> Sequence[EnvironmentDifference]:
     """The differences between two environments, frequent causes of failures first."""
-    one, other = left.snapshot, right.snapshot
+    old, new = left.snapshot, right.snapshot
     found = [
-        *_singles(one, other),
-        *_mapped("package", one.get("packages") or {}, other.get("packages") or {}),
-        *_mapped("variable", one.get("variables") or {}, other.get("variables") or {}),
+        *_singles(old, new),
+        *_mapped("package", old.get("packages") or {}, new.get("packages") or {}),
+        *_mapped("variable", old.get("variables") or {}, new.get("variables") or {}),
     ]
     return sorted(found, key=lambda difference: not difference.is_major)
 
 
-def _singles(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[EnvironmentDifference]:
-    gpus = [", ".join(map(str, side.get("gpus") or ())) for side in (one, other)]
+def _singles(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[EnvironmentDifference]:
+    gpus = [", ".join(map(str, side.get("gpus") or ())) for side in (old, new)]
     if gpus[0] != gpus[1]:
         yield EnvironmentDifference("gpus", "", gpus[0], gpus[1], True)
     for kind in _SINGLE:
-        first, second = str(one.get(kind) or ""), str(other.get(kind) or "")
+        first, second = str(old.get(kind) or ""), str(new.get(kind) or "")
         if first != second:
             is_major = kind in ("python", "cuda", "driver") and _is_major(first, second)
             yield EnvironmentDifference(kind, "", first, second, is_major)
 
 
 def _mapped(
-    kind: str, one: Mapping[str, Any], other: Mapping[str, Any]
+    kind: str, old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> Iterator[EnvironmentDifference]:
-    for name in sorted(one.keys() | other.keys()):
-        first, second = str(one.get(name, "")), str(other.get(name, ""))
+    for name in sorted(old.keys() | new.keys()):
+        first, second = str(old.get(name, "")), str(new.get(name, ""))
         if first != second:
             is_major = kind == "package" and _is_major(first, second)
             yield EnvironmentDifference(

@@ -163,7 +163,7 @@ def record(session: Session, failed: Sequence[Failed]) -> None:
     new = [key for key in sorted(by_key) if key not in known]
     insert_each_once(session, KnownFailure, [_created(session, key, by_key[key]) for key in new])
     for key, row in known.items():
-        for failure in sorted(by_key[key], key=lambda each_failure: each_failure.job.started):
+        for failure in sorted(by_key[key], key=lambda failure: failure.job.started):
             _seen(session, row, failure)
 
 

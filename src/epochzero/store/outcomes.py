@@ -89,7 +89,7 @@ def sum_up(session: Session, changed: Collection[int]) -> None:
             failed.append(Failed(job, failure.commit, failure.diagnosis))
     _index(session, failed)
     session.flush()
-    record(session, [each_failure for each_failure in failed if each_failure.job.fingerprint])
+    record(session, [f for f in failed if f.job.fingerprint])
 
 
 def _index(session: Session, failed: Sequence[Failed]) -> None:

@@ -147,7 +147,7 @@ def job_page(
     limit = wanted.limit or 50
     column, falls = SORTS[sort]
     key = (column, schema.JobRow.id)
-    order = tuple(each_column.desc() if falls else each_column.asc() for each_column in key)
+    order = tuple(column.desc() if falls else column.asc() for column in key)
     query = filtered(replace(wanted, limit=None)).order_by(None).order_by(*order).limit(limit + 1)
     if after:
         query = query.where(_beyond(key, _position(after), falls))

@@ -269,15 +269,15 @@ def _check_logs(session: Session, endings: Sequence[Ending]) -> None:
             raise _conflict(ending)
 
 
-def _same_log(one: Ending, other: Ending) -> bool:
-    if one is other:
+def _same_log(first: Ending, second: Ending) -> bool:
+    if first is second:
         return True
-    if one.size != other.size:
+    if first.size != second.size:
         return False
-    one.log.seek(0)
-    other.log.seek(0)
-    while data := one.log.read(_COMPARED_AT_ONCE):
-        if data != other.log.read(len(data)):
+    first.log.seek(0)
+    second.log.seek(0)
+    while data := first.log.read(_COMPARED_AT_ONCE):
+        if data != second.log.read(len(data)):
             return False
     return True
 

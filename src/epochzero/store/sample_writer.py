@@ -97,8 +97,8 @@ def write(session: Session, pieces: Sequence[New], known: Mapping[str, Rank]) ->
     if found_again:
         # They may have grown in the meantime.
         forget_outputs(session, [rank.id for rank in found_again])
-    for rank, each_sample in added:
-        _apply(rank, each_sample)
+    for rank, sample in added:
+        _apply(rank, sample)
     rows = (
         row
         for rank, sample in added

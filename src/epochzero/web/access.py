@@ -138,13 +138,13 @@ def granted(viewer: Viewer, role: str) -> Role:
 
 
 def _at_least(role: Role) -> Callable[[Viewer], Awaitable[Viewer]]:
-    async def allowed(each_viewer: Annotated[Viewer, Depends(viewer)]) -> Viewer:
-        if ROLES.index(each_viewer.role) < ROLES.index(role):
+    async def allowed(known: Annotated[Viewer, Depends(viewer)]) -> Viewer:
+        if ROLES.index(known.role) < ROLES.index(role):
             raise HTTPException(
                 403,
-                f"the role {each_viewer.role} is not allowed to do this; a {role} token is required",
+                f"the role {known.role} is not allowed to do this; a {role} token is required",
             )
-        return each_viewer
+        return known
 
     return allowed
 

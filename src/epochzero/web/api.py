@@ -251,13 +251,13 @@ def _every(store: Database, wanted: JobFilter, sort: str) -> Iterator[JobSummary
 
 
 def _json_lines(found: Iterable[JobSummary]) -> Iterator[str]:
-    for each_job in found:
-        yield json.dumps(asdict(each_job), ensure_ascii=False) + "\n"
+    for job in found:
+        yield json.dumps(asdict(job), ensure_ascii=False) + "\n"
 
 
 def _csv(found: Iterable[JobSummary]) -> Iterator[str]:
     names = [field.name for field in fields(JobSummary)]
-    for row in itertools.chain((names,), (cells(asdict(each_job).values()) for each_job in found)):
+    for row in itertools.chain((names,), (cells(asdict(job).values()) for job in found)):
         text = io.StringIO()
         csv.writer(text).writerow(row)
         yield text.getvalue()

@@ -21,7 +21,7 @@ def failure_notice(database: Database, identity: str, number: int) -> Notice:
         StoreError: the database does not respond.
     """
     job = job_details(database, identity)
-    attempt = next(each_attempt for each_attempt in job.attempts if each_attempt.number == number)
+    attempt = next(a for a in job.attempts if a.number == number)
     diagnosis = next((rank.diagnosis for rank in attempt.ranks if rank.diagnosis), None)
     summary = job.summary
     started = Start(

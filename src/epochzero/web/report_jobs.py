@@ -114,9 +114,9 @@ class Reporting:
         """Removes old reports, and the oldest if there are too many."""
         done = [(request, its) for request, its in self._futures.items() if its.done()]
         old = time.time() - _FRESH_S
-        for at, (each_request, its) in enumerate(done, _MOST_KEPT - len(done)):
+        for at, (request, its) in enumerate(done, _MOST_KEPT - len(done)):
             if at < 0 or (its.exception() is None and its.result().moment < old):
-                del self._futures[each_request]
+                del self._futures[request]
 
     def _make(self, wanted: Wanted) -> GeneratedReport:
         receiver, sender = get_context("spawn").Pipe(duplex=False)

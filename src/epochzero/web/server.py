@@ -79,7 +79,7 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """See `uvicorn.Server.startup`."""
         await super().startup(sockets)
-        for listener in (each_socket for server in self.servers for each_socket in server.sockets):
+        for listener in (each for server in self.servers for each in server.sockets):
             with socket.fromfd(listener.fileno(), listener.family, listener.type) as same:
                 same.listen(_QUEUE)
 

@@ -377,13 +377,13 @@ def _agree(
         sent: redacted lines; the last may be truncated.
         is_part: whether a stored line may be truncated.
     """
-    for number, (one, other) in enumerate(zip(stored, sent, strict=False), 1):
-        if one == other:
+    for number, (first, second) in enumerate(zip(stored, sent, strict=False), 1):
+        if first == second:
             continue
-        if HIDDEN.encode() in one or HIDDEN.encode() in other:
+        if HIDDEN.encode() in first or HIDDEN.encode() in second:
             return True
         if number not in (len(sent), len(stored)) or not (
-            is_part(one, other) or is_part(other, one)
+            is_part(first, second) or is_part(second, first)
         ):
             return False
     return True

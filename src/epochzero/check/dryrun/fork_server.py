@@ -102,16 +102,16 @@ def matters(name: str, read: Collection[str]) -> bool:
     return name in read or (name.startswith(READ_BY_LIBRARIES) and not name.startswith(READ_LATER))
 
 
-def fits(one: Mapping[str, str], other: Mapping[str, str], read: Collection[str]) -> bool:
+def fits(first: Mapping[str, str], second: Mapping[str, str], read: Collection[str]) -> bool:
     """Whether two environments have the same values for all variables that matter."""
-    names = [name for name in one.keys() | other.keys() if matters(name, read)]
-    return all(one.get(name) == other.get(name) for name in names)
+    names = [name for name in first.keys() | second.keys() if matters(name, read)]
+    return all(first.get(name) == second.get(name) for name in names)
 
 
-def is_same_python(one: str, other: str) -> bool:
+def is_same_python(first: str, second: str) -> bool:
     """Whether two paths are names of the same interpreter in the same environment, such as python and python3."""
-    return os.path.dirname(one) == os.path.dirname(other) and (
-        os.path.realpath(one) == os.path.realpath(other)
+    return os.path.dirname(first) == os.path.dirname(second) and (
+        os.path.realpath(first) == os.path.realpath(second)
     )
 
 

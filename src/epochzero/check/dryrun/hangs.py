@@ -69,8 +69,8 @@ def _odd(ranks: Sequence[RankPosition]) -> _Odd:
             for other in ranks
         ):
             return _Odd(rank_position)
-    lines = [_line(each_rank_position) for each_rank_position in waiting]
-    return _Odd(min(waiting, key=lambda each_rank_position: lines.count(_line(each_rank_position))))
+    lines = [_line(rank) for rank in waiting]
+    return _Odd(min(waiting, key=lambda rank: lines.count(_line(rank))))
 
 
 def _loops(rank: RankPosition) -> set[tuple[str, int]]:

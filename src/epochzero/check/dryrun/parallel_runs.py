@@ -25,7 +25,7 @@ def together(run: Callable[[Given], Told], given: Iterable[Given], workers: int)
         KeyboardInterrupt: the user interrupted; no run is left.
     """
     with ThreadPoolExecutor(workers) as pool:
-        told = [pool.submit(run, each_given) for each_given in given]
+        told = [pool.submit(run, argument) for argument in given]
         try:
             while wait(told, _POLL_S).not_done:
                 pass  # Python handles a signal between two waits, whichever thread received it.

@@ -49,15 +49,15 @@ def agreed(outcomes: Sequence[RunOutcome]) -> list[Answer]:
     if len(outcomes) == 1:
         return [outcome.answer for outcome in outcomes if outcome.answer]
     real, fake = outcomes
-    one, other = fake.answer, real.answer
-    if isinstance(one, Finding) and isinstance(other, Finding) and _same(one, other):
-        return [other if other.severity == "error" != one.severity else one]
+    first, second = fake.answer, real.answer
+    if isinstance(first, Finding) and isinstance(second, Finding) and _same(first, second):
+        return [second if second.severity == "error" != first.severity else first]
     return [*_of_fake(fake, real), *_of_real(real, fake)]
 
 
-def _same(one: Finding, other: Finding) -> bool:
-    near = one.place.path == other.place.path and abs(one.place.line - other.place.line) <= 1
-    return near or one.category == other.category
+def _same(first: Finding, second: Finding) -> bool:
+    near = first.place.path == second.place.path and abs(first.place.line - second.place.line) <= 1
+    return near or first.category == second.category
 
 
 def _of_fake(fake: RunOutcome, real: RunOutcome) -> Iterator[Answer]:

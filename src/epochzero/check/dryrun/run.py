@@ -145,10 +145,10 @@ def dry_run(
         # A job that uses no GPU leaves the same files for those that do.
         handed.take("real", tried[0].last.ended.changes)
         handed.take("fake", tried[-1].last.ended.changes)
-    outcomes = [_outcome(each_attempt, job, target, first) for each_attempt in tried]
-    last = [each_attempt.last for each_attempt in tried]
+    outcomes = [_outcome(result, job, target, first) for result in tried]
+    last = [result.last for result in tried]
     memory, *told = memory_of(last, job, target, environment, history)
-    deleted = [found for each_attempt in last if (found := code_deleted(each_attempt.ended, job))]
+    deleted = [found for result in last if (found := code_deleted(result.ended, job))]
     answers = [*agreed(outcomes), *_not_a_number(tried, job), *deleted[:1], *told]
     largest = None
     if fit is not None and memory is not None:
@@ -158,7 +158,7 @@ def dry_run(
         by_layout = layout_of(last, job, layout, gpus[0], target, environment, history)
     if isinstance(by_layout, Unknown):
         answers.append(by_layout)
-    records = [record for each_attempt in tried for record in each_attempt.records]
+    records = [record for result in tried for record in result.records]
     return DryRun(
         job=job.command,
         modes=tuple(a.last.plan.mode for a in tried if not a.last.unfit),
@@ -169,7 +169,7 @@ def dry_run(
         unknowns=tuple(answer for answer in answers if isinstance(answer, Unknown)),
         assumptions=(*_pretended(gpus, target, job), *_assumptions(records, job)),
         effects=effects_of([end for a in tried for end in a.ended], records, job, plans),
-        seconds=max(each_attempt.seconds for each_attempt in tried),
+        seconds=max(result.seconds for result in tried),
         memory=memory,
         smallest_gpu=smallest_of(last, job, gpus[0], history) if memory else None,
         passed=_passed(tried[0], job, claims),
@@ -248,13 +248,13 @@ def _has_saved_everywhere(run: DryRunAttempt) -> bool:
     )
 
 
-def _alike(one: DryRunAttempt, other: DryRunAttempt) -> bool:
+def _alike(left: DryRunAttempt, right: DryRunAttempt) -> bool:
     """Whether a failure is the same, including sizes, after another number of iterations."""
-    if one.hung or other.hung:
-        return _waiting(one) == _waiting(other)
-    if one.raised is None or other.raised is None:
+    if left.hung or right.hung:
+        return _waiting(left) == _waiting(right)
+    if left.raised is None or right.raised is None:
         return False
-    first, second = one.raised, other.raised
+    first, second = left.raised, right.raised
     if first.frames != second.frames or first.taken == second.taken:
         return False
     if first.message == second.message:
@@ -340,7 +340,7 @@ def _ending(tried: Sequence[_ModeResult], answers: Iterable[Finding | Unknown]) 
     if any(finding.rule in FAILURES or finding.severity == "error" for finding in found):
         return "failed"
     farthest: tuple[Ending, ...] = ("finished", "time", "killed")
-    endings = [each_attempt.last.ending for each_attempt in tried if not each_attempt.last.unfit]
+    endings = [result.last.ending for result in tried if not result.last.unfit]
     # A failure that is caused by something that only the platform has is not a failure of the job.
     return next((word for word in farthest if word in endings), "stopped")
 
@@ -357,7 +357,7 @@ def _parts(records: Sequence[Record], job: Job) -> Iterable[JobPart]:
         if first := next((r for r in reached if r.how == name), None):
             yield JobPart(name, first.phase, place_of(first.path, first.line, job), reached=True)
         lines = {(r.path, r.line) for r in reached if r.how == name}
-        for site in sorted(sites, key=lambda each_site: (each_site.path, each_site.line)):
+        for site in sorted(sites, key=lambda s: (s.path, s.line)):
             spans = range(site.line, site.end + 1)
             if site.part == name and not any(p == site.path and n in spans for p, n in lines):
                 place = place_of(site.path, site.line, job)

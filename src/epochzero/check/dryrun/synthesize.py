@@ -123,13 +123,13 @@ def _softened(finding: Finding) -> Finding:
 
 def _in_corner_cases(runs: Mapping[_Trial, DryRun | None], regular: DryRun) -> Iterator[Finding]:
     """Failures that do not occur with regular data: one warning per cause, which lists all its cases."""
-    known = {(each_finding.rule, each_finding.place) for each_finding in regular.findings}
+    known = {(finding.rule, finding.place) for finding in regular.findings}
     found: dict[object, tuple[Finding, list[_Trial]]] = {}
     for trial, run in runs.items():
-        for one in run.findings if run else ():
-            if (one.rule, one.place) not in known:
-                cause = (one.rule, one.category, one.place)
-                found.setdefault(cause, (one, []))[1].append(trial)
+        for finding in run.findings if run else ():
+            if (finding.rule, finding.place) not in known:
+                cause = (finding.rule, finding.category, finding.place)
+                found.setdefault(cause, (finding, []))[1].append(trial)
     for finding, trials in found.values():
         cases = "; ".join(map(str, trials))
         yield replace(finding, severity="warning", message=f"With {cases}: {finding.message}")

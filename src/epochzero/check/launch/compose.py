@@ -94,8 +94,8 @@ class _File:
         ).with_allocation(nodes=1, shared_memory_bytes=SHARED_MEMORY_BYTES)
         draft = self.volumes(keys.get("volumes"), self.devices(keys, draft))
         for key, (option, meaning) in _SAID.items():
-            for each_node in _one_or_listed(keys.get(key)):
-                word = self.word(each_node)
+            for item in _one_or_listed(keys.get(key)):
+                word = self.word(item)
                 draft = with_source(draft, "compose", option, word)
                 draft = MEANINGS[meaning](draft, word) if meaning else draft
         words = (*self.words(keys.get("entrypoint")), *self.words(keys.get("command")))
@@ -112,9 +112,9 @@ class _File:
         name = written(entry(extended, "service")) or written(extended)
         base = entry(self.services, name) if entry(extended, "file") is None else None
         found: _Keys = {}
-        for each_node in (base, merged, *islice(listed(merged), MOST_MERGED)):
-            if each_node is not None and each_node not in seen and len(seen) < MOST_EXTENDED:
-                found |= self.keys(each_node, seen | {node})
+        for item in (base, merged, *islice(listed(merged), MOST_MERGED)):
+            if item is not None and item not in seen and len(seen) < MOST_EXTENDED:
+                found |= self.keys(item, seen | {node})
         return found | own
 
     def word(self, node: yaml.Node, text: str | None = None) -> Word:

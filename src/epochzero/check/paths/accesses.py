@@ -143,7 +143,7 @@ def _entries(value: Value | None) -> dict[str, Value]:
     if not isinstance(value, Items):
         return {}
     pairs = zip(value.keys, value.values, strict=False)
-    return {str(key.value): each_value for key, each_value in pairs if isinstance(key, Constant)}
+    return {str(key.value): item for key, item in pairs if isinstance(key, Constant)}
 
 
 def _texts(call: LibraryCall, use: PathUse) -> Iterator[PathText]:
@@ -157,8 +157,8 @@ def _texts(call: LibraryCall, use: PathUse) -> Iterator[PathText]:
         value = Constant(use.default)
     # A possible pattern is not searched.
     marks = "*?[" if use.first else ""
-    for each_value in value.values if isinstance(value, Items) else (value,):
-        text = path_text(each_value)
+    for item in value.values if isinstance(value, Items) else (value,):
+        text = path_text(item)
         if text is not None and not is_remote(text.beginning) and text.known not in use.names:
             if any(mark in (text.known or "") for mark in marks):
                 continue

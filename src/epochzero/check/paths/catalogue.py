@@ -59,8 +59,7 @@ def _uses(entry: Mapping[str, Any] | list[Mapping[str, Any]]) -> tuple[PathUse, 
     entries = entry if isinstance(entry, list) else [entry]
     words = ("names", "first")
     return tuple(
-        PathUse(**{**each_entry, **{name: tuple(each_entry.get(name, ())) for name in words}})
-        for each_entry in entries
+        PathUse(**{**e, **{name: tuple(e.get(name, ())) for name in words}}) for e in entries
     )
 
 

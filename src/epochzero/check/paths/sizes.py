@@ -202,7 +202,7 @@ def saved_bytes(program: Program, value: Value, depth: int = 0) -> float | None:
     if depth > _DEEPEST:
         return None
     if isinstance(value, Items):
-        sizes = [saved_bytes(program, each_value, depth + 1) for each_value in value.values]
+        sizes = [saved_bytes(program, item, depth + 1) for item in value.values]
         known = [size for size in sizes if size is not None]
         return sum(known) if known else None
     if not isinstance(value, Instance):

@@ -82,9 +82,7 @@ def path_text(value: Value | None) -> PathText | None:
         case Constant(value=bytes() as data):
             return PathText((os.fsdecode(data),), value.origin) if data else None
         case Text():
-            return _joined(
-                [part for each_part in value.parts for part in _pieces(each_part)], value
-            )
+            return _joined([piece for part in value.parts for piece in _pieces(part)], value)
         case Instance(own=False):
             return _of_call(value)
         case Anything():
@@ -132,14 +130,14 @@ def _path_of(given: list[PathText | None]) -> PathText | None:
     if not given:
         return PathText((".",))
     parts: list[str | None] = []
-    for each_path_text in given:
-        if each_path_text is None:
+    for path in given:
+        if path is None:
             return None
-        if each_path_text.parts[:1] and (each_path_text.parts[0] or "").startswith("/"):
+        if path.parts[:1] and (path.parts[0] or "").startswith("/"):
             parts = []
         elif parts and not (parts[-1] or "").endswith("/"):
             parts.append("/")
-        parts.extend(each_path_text.parts)
+        parts.extend(path.parts)
     return PathText(
         tuple(parts),
         next((text.origin for text in given if text and text.origin), None),
@@ -153,8 +151,8 @@ def texts_in(value: Value, depth: int = 0) -> Iterator[PathText]:
     if depth > _DEEPEST:
         return
     if isinstance(value, Items):
-        for each_value in (*value.values, *value.keys):
-            yield from texts_in(each_value, depth + 1)
+        for item in (*value.values, *value.keys):
+            yield from texts_in(item, depth + 1)
     elif isinstance(value, Constant | Text | Instance):
         text = path_text(value)
         if text is not None and text.beginning:

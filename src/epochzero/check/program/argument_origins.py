@@ -87,7 +87,7 @@ def _placed(job: Job, value: Value, flags: Collection[str]) -> Value:
         case Items(_, values, keys):
             return replace(
                 value,
-                values=tuple(_placed(job, each_value, flags) for each_value in values),
+                values=tuple(_placed(job, v, flags) for v in values),
                 keys=tuple(_placed(job, key, flags) for key in keys),
                 complete=value.complete and job.complete,
             )

@@ -28,18 +28,18 @@ def own_names(
         None if names may come from elsewhere: a star import, or names that are bound at run time.
     """
     found: set[str] = set()
-    for each_node in _within(node.body):
-        if isinstance(each_node, ast.Name) and isinstance(each_node.ctx, ast.Store):
-            found.add(each_node.id)
-        elif isinstance(each_node, _INNER):
-            found.add(each_node.name)
-        elif isinstance(each_node, ast.alias):
-            found.add(each_node.asname or each_node.name.partition(".")[0])
-    for each_node in _elsewhere(module):
-        if node in code_of(module).around(each_node):
-            if isinstance(each_node, ast.Name):
+    for inner in _within(node.body):
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+            found.add(inner.id)
+        elif isinstance(inner, _INNER):
+            found.add(inner.name)
+        elif isinstance(inner, ast.alias):
+            found.add(inner.asname or inner.name.partition(".")[0])
+    for inner in _elsewhere(module):
+        if node in code_of(module).around(inner):
+            if isinstance(inner, ast.Name):
                 return None
-            found.difference_update(each_node.names)
+            found.difference_update(inner.names)
     return None if "*" in found else frozenset(found)
 
 

@@ -134,8 +134,8 @@ class Calls(Tensors):
         """Call a function; a command receives the arguments of the command line."""
         if not function.decorators or not self.command_lines.is_command(function):
             return self.run(function, given, node)
-        for each_function, parsed in self.command_lines.given_to(function):
-            self.run(each_function, parsed, node)
+        for entry, parsed in self.command_lines.given_to(function):
+            self.run(entry, parsed, node)
         return Constant(None)
 
     def run(
@@ -262,8 +262,8 @@ class Calls(Tensors):
         if flow & Flow.NEXT:
             results = [*results, Constant(None)]
         result = results[0]
-        for each_result in results[1:]:
-            result = join(result, each_result)
+        for other in results[1:]:
+            result = join(result, other)
         return result
 
     def own_method(self, receiver: Object, name: str, given: Arguments) -> V | None:

@@ -51,7 +51,7 @@ class IterationValue(Anything):
 
     def comes(self, holds: bool) -> bool:
         """Whether it has this truth value in some iteration."""
-        return any(bool(each_round) is holds for each_round in self.rounds)
+        return any(bool(value) is holds for value in self.rounds)
 
 
 def counted(loop: ast.AST, numbers: Sequence[int] | None) -> IterationValue:

@@ -35,7 +35,7 @@ class Definitions(Storing):
     def define_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
         """``def``: call the decorators and bind the function."""
         function: Function = self.function(node, node.name)
-        values = [self.evaluate(each_node) for each_node in node.decorator_list]
+        values = [self.evaluate(decorator) for decorator in node.decorator_list]
         function.decorators = values
         for decorator, value in zip(reversed(node.decorator_list), reversed(values), strict=True):
             self._decorate(function, decorator, value)

@@ -101,11 +101,11 @@ class Expressions(Lookups, Operations):
 
     def _joined(self, node: ast.JoinedStr) -> V:
         parts: list[str | V] = []
-        for each_value in node.values:
-            if isinstance(each_value, ast.Constant):
-                parts.append(str(each_value.value))
-            elif isinstance(each_value, ast.FormattedValue):
-                parts.append(self._formatted(each_value))
+        for operand in node.values:
+            if isinstance(operand, ast.Constant):
+                parts.append(str(operand.value))
+            elif isinstance(operand, ast.FormattedValue):
+                parts.append(self._formatted(operand))
         value = concat(parts)
         return Constant(value.value, self.place(node)) if isinstance(value, Constant) else value
 

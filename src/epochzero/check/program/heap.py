@@ -302,36 +302,36 @@ def _all_joined(values: list[Any]) -> Any:
     return result
 
 
-def _common(one: Content, other: Content) -> Content:
+def _common(first: Content, second: Content) -> Content:
     """The common knowledge about a container with either content."""
-    if one is other:
-        return one
-    if one.keys or other.keys:
-        mine = dict(zip(one.keys, one.values, strict=True))
-        keys = [key for key in other.keys if key in mine]
-        given = dict(zip(other.keys, other.values, strict=True))
-        same = len(keys) == len(one.keys) == len(other.keys)
+    if first is second:
+        return first
+    if first.keys or second.keys:
+        mine = dict(zip(first.keys, first.values, strict=True))
+        keys = [key for key in second.keys if key in mine]
+        given = dict(zip(second.keys, second.values, strict=True))
+        same = len(keys) == len(first.keys) == len(second.keys)
         values = tuple(join(mine[key], given[key]) for key in keys)
-        return Content(values, tuple(keys), same and one.complete and other.complete)
-    values = tuple(join(a, b) for a, b in zip(one.values, other.values, strict=False))
-    same = len(one.values) == len(other.values)
-    return Content(values, (), same and one.complete and other.complete)
+        return Content(values, tuple(keys), same and first.complete and second.complete)
+    values = tuple(join(a, b) for a, b in zip(first.values, second.values, strict=False))
+    same = len(first.values) == len(second.values)
+    return Content(values, (), same and first.complete and second.complete)
 
 
-def join(one: V, other: V) -> V:
+def join(first: V, second: V) -> V:
     """The common knowledge about a value that is either of two."""
-    if one is other:
-        return one
-    if isinstance(one, Ref) or isinstance(other, Ref) or one != other:
-        if isinstance(one, Constant) and isinstance(other, Constant) and _same(one, other):
-            return one
-        mine = held(one)
-        return mine if isinstance(mine, Tensor) and mine == held(other) else DIFFERS
-    return one
+    if first is second:
+        return first
+    if isinstance(first, Ref) or isinstance(second, Ref) or first != second:
+        if isinstance(first, Constant) and isinstance(second, Constant) and _same(first, second):
+            return first
+        mine = held(first)
+        return mine if isinstance(mine, Tensor) and mine == held(second) else DIFFERS
+    return first
 
 
-def _same(one: Constant, other: Constant) -> bool:
-    return type(one.value) is type(other.value) and one.value == other.value
+def _same(first: Constant, second: Constant) -> bool:
+    return type(first.value) is type(second.value) and first.value == second.value
 
 
 def held(value: V | None) -> V | None:

@@ -230,8 +230,8 @@ def _made(value: V, depth: int = 0) -> Iterator[LibraryResult]:
         return
     if isinstance(value, LibraryResult):
         yield value
-    for each_value in _within(value):
-        yield from _made(each_value, depth + 1)
+    for inner in _within(value):
+        yield from _made(inner, depth + 1)
 
 
 def _objects(value: V, depth: int = 0) -> Iterator[Object]:
@@ -242,8 +242,8 @@ def _objects(value: V, depth: int = 0) -> Iterator[Object]:
         yield value
         if not is_dataset(value.cls):
             return
-    for each_value in _within(value):
-        yield from _objects(each_value, depth + 1)
+    for inner in _within(value):
+        yield from _objects(inner, depth + 1)
 
 
 def _within(value: V) -> Iterator[V]:

@@ -355,8 +355,8 @@ def _in_dictionary(
 ) -> tuple[bool | None, V]:
     if not isinstance(key, Constant):
         return None, Anything("an item whose key is not known")
-    for each_key, value in zip(keys, values, strict=True):
-        if isinstance(each_key, Constant) and each_key.value == key.value:
+    for known, value in zip(keys, values, strict=True):
+        if isinstance(known, Constant) and known.value == key.value:
             return True, value
-    sure = complete and all(isinstance(each_key, Constant) for each_key in keys)
+    sure = complete and all(isinstance(known, Constant) for known in keys)
     return False if sure else None, Anything(f"an item with the key {_key_text(key)}")

@@ -123,12 +123,8 @@ def _got(journal: HeapJournal, box: Box, name: str, given: Sequence[V]) -> V:
     content = box.content
     key = given[0]
     default: V = given[1] if len(given) > 1 else Constant(None)
-    for at, each_key in enumerate(content.keys):
-        if (
-            isinstance(key, Constant)
-            and isinstance(each_key, Constant)
-            and each_key.value == key.value
-        ):
+    for at, own in enumerate(content.keys):
+        if isinstance(key, Constant) and isinstance(own, Constant) and own.value == key.value:
             found = content.values[at]
             if name == "pop":
                 values = content.values[:at] + content.values[at + 1 :]
@@ -171,8 +167,8 @@ def store_item(journal: HeapJournal, box: Box, key: V, value: V) -> None:
         _put(journal, box, Content((), (), False))
         return
     known, held = list(content.keys), list(content.values)
-    for at, each_value in enumerate(known):
-        if isinstance(each_value, Constant) and each_value.value == key.value:
+    for at, old in enumerate(known):
+        if isinstance(old, Constant) and old.value == key.value:
             held[at] = value
             break
     else:

@@ -52,8 +52,8 @@ class Operations(Tensors):
             chain.append(left)
             left = left.left
         value = self.evaluate(left)
-        for each_node in reversed(chain):
-            value = self.operate(each_node.op, value, self.evaluate(each_node.right), each_node)
+        for link in reversed(chain):
+            value = self.operate(link.op, value, self.evaluate(link.right), link)
         return value
 
     def operate(self, op: ast.operator, left: V, right: V, node: ast.AST) -> V:
@@ -110,11 +110,11 @@ class Operations(Tensors):
         stops = isinstance(node.op, ast.Or)
         values: list[V] = []
         with self.under():
-            for each_value in node.values:
-                value = self.evaluate(each_value)
+            for operand in node.values:
+                value = self.evaluate(operand)
                 known = self.truth(value)
-                values.append(FIRST_RANK if known is None and is_first_rank(each_value) else value)
-                if known is stops or each_value is node.values[-1]:
+                values.append(FIRST_RANK if known is None and is_first_rank(operand) else value)
+                if known is stops or operand is node.values[-1]:
                     break
                 if known is None:
                     # The following operands are evaluated only perhaps.
@@ -286,11 +286,11 @@ def _identical(left: V, right: V) -> bool | None:
         return type(left.value) is type(right.value) and left.value == right.value
     if isinstance(left, Object) and isinstance(right, Object) and is_enumeration(left.cls):
         return False if left.cls is right.cls and left.cls.members else None
-    for one, other in ((left, right), (right, left)):
-        if isinstance(one, Constant) and one.value is None:
+    for first, second in ((left, right), (right, left)):
+        if isinstance(first, Constant) and first.value is None:
             # An existing object is not None; the result of a library may be.
             made = isinstance(
-                other, (Box, Items, Text, Function, Class, Object, JobModule, BoundFunction)
+                second, (Box, Items, Text, Function, Class, Object, JobModule, BoundFunction)
             )
             return False if made else None
     return None

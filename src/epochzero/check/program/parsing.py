@@ -468,9 +468,9 @@ def configured(value: V, place: SourceLocation | None) -> V:
     """A configuration whose keys are also attributes, like OmegaConf's."""
     if isinstance(value, Box) and value.kind == "dict":
         config = LibraryResult("omegaconf.DictConfig", (), {}, place, closed=value.content.complete)
-        for key, each_value in zip(value.content.keys, value.content.values, strict=True):
+        for key, item in zip(value.content.keys, value.content.values, strict=True):
             if isinstance(key, Constant):
-                config.attributes[str(key.value)] = configured(each_value, place)
+                config.attributes[str(key.value)] = configured(item, place)
         return config
     return value
 
@@ -491,13 +491,13 @@ def _parameters(function: Function, place: SourceLocation) -> Iterator[OptionSpe
         *((parameter, default, "keyword_only") for parameter, default in zip(
             args.kwonlyargs, function.keyword_defaults, strict=True)),
     ]  # fmt: skip
-    for each_node, default, kind in parameters:
+    for parameter, default, kind in parameters:
         keywords: dict[str, Value] = {"kind": Constant(kind)}
-        if each_node.annotation is not None:
-            keywords["annotation"] = Constant(ast.unparse(each_node.annotation))
+        if parameter.annotation is not None:
+            keywords["annotation"] = Constant(ast.unparse(parameter.annotation))
         if default is not None:
             keywords["default"] = published(default)
-        yield OptionSpec((each_node.arg,), keywords, place)
+        yield OptionSpec((parameter.arg,), keywords, place)
     for several, kind in ((args.vararg, "var_positional"), (args.kwarg, "var_keyword")):
         if several is not None:
             yield OptionSpec((several.arg,), {"kind": Constant(kind)}, place)

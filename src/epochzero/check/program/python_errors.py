@@ -89,15 +89,15 @@ def joined(items: V) -> str:
 def refused(op: ast.operator | ast.cmpop, left: V, right: V) -> str:
     """Python's error for a binary operator; empty if it may succeed."""
     function = _BINARY.get(type(op)) if isinstance(op, ast.operator) else ORDER.get(type(op))
-    one, other = _sample(left), _sample(right)
-    if function is None or one is _UNKNOWN or other is _UNKNOWN:
+    first, second = _sample(left), _sample(right)
+    if function is None or first is _UNKNOWN or second is _UNKNOWN:
         return ""
-    if isinstance(op, ast.Mod) and isinstance(one, str | bytes):
+    if isinstance(op, ast.Mod) and isinstance(first, str | bytes):
         return ""  # a format
     if isinstance(left, Box) and isinstance(right, Box):
         return ""
     try:
-        function(one, other)
+        function(first, second)
     except TypeError as error:
         return str(error)
     except ArithmeticError:

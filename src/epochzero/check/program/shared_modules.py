@@ -62,8 +62,8 @@ def store(key: ModuleKey, module: Module) -> None:
         _dropped += 1
     if _dropped > MOST_DROPPED:
         _release()
-        for each_module in _stored.values():
-            _prepare(each_module)
+        for stored in _stored.values():
+            _prepare(stored)
     elif key in _stored:
         _prepare(module)
 

@@ -82,7 +82,7 @@ def _computed(machine: Core, function: Callable[..., object], given: Arguments) 
     except ArithmeticError:
         return None
     if isinstance(result, tuple):
-        return Box.of("tuple", (Constant(each_value) for each_value in result))
+        return Box.of("tuple", (Constant(item) for item in result))
     origin = next(
         (argument.origin for argument in given.positional if isinstance(argument, Constant)), None
     )

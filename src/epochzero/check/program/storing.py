@@ -113,10 +113,10 @@ class Storing(Core):
     def _unpack(self, targets: Sequence[ast.expr], value: V, node: ast.AST) -> None:
         if isinstance(value, (LibraryResult, Member, Anything)):
             for at, target in enumerate(targets):
-                each_value: V = Anything("unpacked from what is not known")
+                part: V = Anything("unpacked from what is not known")
                 if maker(value) and not isinstance(target, ast.Starred):
-                    each_value = Member(value, f"[{at}]")
-                self.assign(target, each_value)
+                    part = Member(value, f"[{at}]")
+                self.assign(target, part)
             return
         if isinstance(value, Constant) and not isinstance(value.value, (str, bytes)):
             kind = "none" if python_errors.is_none(value) else "type"

@@ -296,10 +296,8 @@ class Code:
         """The names that imports bind in a scope or in its nested scopes."""
         found: dict[ast.AST, set[str]] = {}
         for alias in self.of(ast.alias):
-            for each_scope in self.scopes(alias):
-                found.setdefault(each_scope, set()).add(
-                    alias.asname or alias.name.partition(".")[0]
-                )
+            for scope in self.scopes(alias):
+                found.setdefault(scope, set()).add(alias.asname or alias.name.partition(".")[0])
         return {scope: frozenset(names) for scope, names in found.items()}
 
 

@@ -83,9 +83,9 @@ def _of(event: LibraryImport | LibraryCall | Lookup) -> Iterator[tuple[str, type
     if isinstance(event, LibraryImport):
         within = accumulate(event.module.split("."), "{}.{}".format)
         yield from ((module, ModuleNotFoundError) for module in islice(within, 1, None))
-        for each_name in event.names:
-            if each_name != "*":
-                yield f"{event.module}.{each_name}", ImportError
+        for imported in event.names:
+            if imported != "*":
+                yield f"{event.module}.{imported}", ImportError
     elif isinstance(event, Lookup):
         if isinstance(event.on, External) and not event.item and not event.stored:
             yield f"{event.on.name}.{event.name}", AttributeError

@@ -120,9 +120,7 @@ def _plain(value: Value) -> tuple[object] | None:
         case Constant(inner):
             return (inner,)
         case Items(kind=("tuple" | "list"), complete=True):
-            items = [
-                plain[0] for each_value in value.values if (plain := _plain(each_value)) is not None
-            ]
+            items = [plain[0] for item in value.values if (plain := _plain(item)) is not None]
             return (tuple(items),) if len(items) == len(value.values) else None
         case Instance(own=True) | Own():
             return (_THING,)

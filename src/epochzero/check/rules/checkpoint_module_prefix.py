@@ -48,13 +48,13 @@ def _saved(call: LibraryCall) -> Iterator[_Weights]:
     path = _path(argument(call, 1, "f"))
     value = argument(call, 0, "obj")
     if isinstance(value, Items) and value.kind == "dict":
-        named = [(str(key.value), each_value) for key, each_value in zip(value.keys, value.values, strict=True)
+        named = [(str(key.value), item) for key, item in zip(value.keys, value.values, strict=True)
                  if isinstance(key, Constant)]  # fmt: skip
     else:
         named = [("", value)] if value is not None else []
-    for key, one in named:
-        if path and isinstance(one, Instance) and one.made_by.endswith(".state_dict"):
-            owner = one.made_by.removesuffix(".state_dict")
+    for key, item in named:
+        if path and isinstance(item, Instance) and item.made_by.endswith(".state_dict"):
+            owner = item.made_by.removesuffix(".state_dict")
             if owner.startswith("torch.nn."):
                 yield _Weights(path, key, owner.removesuffix("()") in _WRAPPERS)
 

@@ -121,9 +121,7 @@ def _asked_of(program: Program, frame: Instance) -> Iterator[tuple[str, Situatio
 def _names(value: Value | None) -> list[str]:
     values = value.values if isinstance(value, Items) and value.kind == "list" else (value,)
     return [
-        each_value.value
-        for each_value in values
-        if isinstance(each_value, Constant) and isinstance(each_value.value, str)
+        item.value for item in values if isinstance(item, Constant) and isinstance(item.value, str)
     ]
 
 

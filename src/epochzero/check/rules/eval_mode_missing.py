@@ -61,7 +61,7 @@ def _in_training_mode(program: Program, module: Module, node: ast.AST) -> bool:
             and models.is_trained(model)
             and _is_apart(program, call, module, node)
         ):
-            modes = (models.mode(each_call, model) for each_call in reversed(program.calls[:at]))
+            modes = (models.mode(call, model) for call in reversed(program.calls[:at]))
             return next(filter(None, modes), "train") == "train"
     return False
 

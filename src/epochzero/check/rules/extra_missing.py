@@ -100,7 +100,7 @@ def _is_meant(entry: Mapping[str, Any], call: LibraryCall) -> bool:
 def _plain(value: Value | None) -> object:
     """A constant, or a list of constants."""
     if isinstance(value, Items) and value.complete:
-        return [_plain(each_value) for each_value in value.values]
+        return [_plain(item) for item in value.values]
     return value.value if isinstance(value, Constant) else _UNKNOWN
 
 

@@ -142,8 +142,8 @@ def _used(program: Program) -> frozenset[str]:
 
 def _classes(value: Value | None, depth: int) -> Iterator[str]:
     if isinstance(value, Items) and depth < _DEEPEST:
-        for each_value in value.values:
-            yield from _classes(each_value, depth + 1)
+        for item in value.values:
+            yield from _classes(item, depth + 1)
     elif isinstance(value, Instance) and value.own:
         yield value.made_by
 

@@ -28,11 +28,7 @@ def _check(view: JobView) -> Claims:
     if parser is None:
         return
     option = next(
-        (
-            each_option
-            for each_option in parser.options
-            if {_OLD, _NEW}.intersection(each_option.flags)
-        ),
+        (option for option in parser.options if {_OLD, _NEW}.intersection(option.flags)),
         None,
     )
     if _LAUNCH in job.launchers and "use_env" not in job.command and "use-env" not in job.command:

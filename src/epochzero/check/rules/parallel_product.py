@@ -55,8 +55,8 @@ def _megatron(program: Program) -> Claims:
     if world is None or not (named or len(found) > 1) or any(degree < 1 for degree, _ in found):
         return
     product = 1
-    for each_number, _ in found:
-        product *= each_number
+    for factor, _ in found:
+        product *= factor
     if world % product:
         written = " x ".join(str(degree) for degree, _ in found)
         place = next((place for _, place in found if program.job.says(place)), found[0][1])
@@ -81,7 +81,7 @@ def _configured(program: Program) -> Claims:
         known = {name: entry for name, entry in entries.items() if isinstance(entry, Constant)}
         if len(known) < sum(entry is not None for entry in entries.values()):
             return
-        degrees = {name: number(each_constant) or 0 for name, each_constant in known.items()}
+        degrees = {name: number(constant) or 0 for name, constant in known.items()}
         computed = library == "torchtitan" and degrees.get(_COMPUTED, -1) == -1
         if computed:
             degrees.pop(_COMPUTED, None)

@@ -131,9 +131,9 @@ def _check(view: JobView) -> Claims:
         if guarded(event.at, ImportError):
             continue
         for first in providers(event.module.partition(".")[0], installed):
-            for each_distribution in _needed(first, installed, view.target, seen):
-                if each_distribution.name not in replaced:
-                    yield from _unmet(each_distribution, installed, view.target, event)
+            for needed in _needed(first, installed, view.target, seen):
+                if needed.name not in replaced:
+                    yield from _unmet(needed, installed, view.target, event)
 
 
 def _needed(
@@ -179,18 +179,18 @@ def _unmet(
         )
 
 
-def _error(one: Distribution, requirement: Requirement, other: Distribution) -> str:
+def _error(first: Distribution, requirement: Requirement, second: Distribution) -> str:
     """How the import certainly ends; empty if it may succeed."""
-    if normalized(other.name) in _ASKED_AT_IMPORT.get(one.name, ()):
+    if normalized(second.name) in _ASKED_AT_IMPORT.get(first.name, ()):
         return (
             f"ImportError: {requirement.name}{requirement.specifier} is required for a normal "
-            f"functioning of this module, but found {other.name}=={other.version}."
+            f"functioning of this module, but found {second.name}=={second.version}."
         )
-    for fact, error in _known(one):
-        if normalized(fact.name) == normalized(other.name) and not _met(fact, other):
-            return error.format(version=one.version, other=other.version)
-    if one.name in _BOUND_TO_TORCH and other.name == "torch":
-        return f"Importing {one.name} fails: an operator or symbol of torch is missing."
+    for fact, error in _known(first):
+        if normalized(fact.name) == normalized(second.name) and not _met(fact, second):
+            return error.format(version=first.version, other=second.version)
+    if first.name in _BOUND_TO_TORCH and second.name == "torch":
+        return f"Importing {first.name} fails: an operator or symbol of torch is missing."
     return ""
 
 

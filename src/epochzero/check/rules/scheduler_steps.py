@@ -82,7 +82,7 @@ def _loops(program: Program, call: LibraryCall, made: Instance) -> list[int | No
     Each with its number of iterations; None for loops over data. Empty if a step depends on a condition,
     or a loop may end early.
     """
-    maker = next((each_call.at for each_call in program.calls if each_call.result == made), None)
+    maker = next((c.at for c in program.calls if c.result == made), None)
     outer = (
         set()
         if maker is None

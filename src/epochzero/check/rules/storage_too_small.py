@@ -51,11 +51,7 @@ def _saved(program: Program, platform: Platform, call: LibraryCall) -> Iterator[
 
 def _trained(program: Program, platform: Platform, call: LibraryCall) -> Iterator[Claim]:
     """Checkpoints of the transformers Trainer: weights and the states of AdamW."""
-    loads = [
-        each_call.result
-        for each_call in program.calls
-        if each_call.name.endswith(".from_pretrained")
-    ]
+    loads = [call.result for call in program.calls if call.name.endswith(".from_pretrained")]
     counts = [count for entry in loads if (count := parameters(program, entry)) is not None]
     retained = _kept(call)
     for access in accesses_of(call, {}):

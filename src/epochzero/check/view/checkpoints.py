@@ -59,7 +59,7 @@ def loads_of(program: Program, target: Target) -> Iterator[CheckpointLoad]:
     """Yield the calls of ``torch.load`` that load known content."""
     opened = [opened_file for opened_file in world_of(program, target).opened if opened_file.sure]
     files = {id(opened_file.access.call): opened_file.local for opened_file in opened}
-    saved = [save for each_program in _before(program) for save in _saves(each_program)]
+    saved = [save for earlier in _before(program) for save in _saves(earlier)]
     for call in program.calls:
         if call.name == "torch.save":
             saved.append(_saved(call))
@@ -100,10 +100,10 @@ class _Save:
 
 def _before(program: Program) -> Iterator[Program]:
     """The programs that the same submission runs before in the same directory, the last first."""
-    each_program = program.before
-    while each_program is not None and each_program.job.folder == program.job.folder:
-        yield each_program
-        each_program = each_program.before
+    earlier = program.before
+    while earlier is not None and earlier.job.folder == program.job.folder:
+        yield earlier
+        earlier = earlier.before
 
 
 def _saves(program: Program) -> Iterator[_Save]:
@@ -132,8 +132,8 @@ def _saved(call: LibraryCall) -> _Save:
 def _classes(value: Value | None) -> Iterator[str]:
     """The classes of the objects in a saved value, as far as they are certain."""
     if isinstance(value, Items):
-        for each_value in value.values:
-            yield from _classes(each_value)
+        for item in value.values:
+            yield from _classes(item)
     elif isinstance(value, Instance):
         name = value.made_by
         makes_object = name.rpartition(".")[2][:1].isupper() or name.startswith("numpy.")

@@ -126,8 +126,8 @@ def _parameters(value: Value | None) -> Iterator[Instance]:
     if isinstance(value, Instance):
         if value.made_by.endswith((".parameters", ".named_parameters")):
             yield value
-        for each_value in (value.part_of, *value.arguments):
-            yield from _parameters(each_value)
+        for part in (value.part_of, *value.arguments):
+            yield from _parameters(part)
     elif isinstance(value, Items):
-        for each_value in value.values:
-            yield from _parameters(each_value)
+        for part in value.values:
+            yield from _parameters(part)

@@ -74,7 +74,5 @@ def names_of(kind: Kind) -> tuple[str, ...]:
     """Return the names of the formats that write a kind of report, the default first."""
     own = getattr(OutputFormat, kind)
     return tuple(
-        name
-        for name, each_format in formats().items()
-        if getattr(type(each_format), kind) is not own
+        name for name, writer in formats().items() if getattr(type(writer), kind) is not own
     )

@@ -172,8 +172,8 @@ def _diagnosis(found: Diagnosis, index: int) -> dict[str, Any]:
     if places := [place for place in (code, log) if place]:
         result["locations"] = places[:1]
     called = (
-        _location(each_frame.file, each_frame.line or 0, message=f"In {each_frame.function}")
-        for each_frame in reversed(found.stack)
+        _location(frame.file, frame.line or 0, message=f"In {frame.function}")
+        for frame in reversed(found.stack)
     )
     if related := [place for place in (*places[1:], *called) if place]:
         result["relatedLocations"] = [{"id": n, **at} for n, at in enumerate(related)]

@@ -103,12 +103,12 @@ def parsed_all(texts: Iterable[str]) -> tuple[InjectedFault, ...]:
     return faults
 
 
-def _check_both(one: InjectedFault, other: InjectedFault) -> None:
-    if one.name != other.name or one.rank != other.rank:
+def _check_both(left: InjectedFault, right: InjectedFault) -> None:
+    if left.name != right.name or left.rank != right.rank:
         return
-    if (one.step, one.after) == (other.step, other.after):
-        raise InputError(f"{one.text} and {other.text} are the same fault at the same time")
-    first, second = sorted((one, other), key=_moment)
+    if (left.step, left.after) == (right.step, right.after):
+        raise InputError(f"{left.text} and {right.text} are the same fault at the same time")
+    first, second = sorted((left, right), key=_moment)
     both = f"{first.text} and {second.text}"
     if first.name == "preempt":
         raise InputError(

@@ -86,11 +86,11 @@ def judged(
     )
     last = max(effective, default=0.0)
     outcomes = []
-    for fault, each_came, meetings in zip(faults, came, met, strict=True):
-        impossible = _impossible(fault, folder, ended, each_came)
+    for fault, arrival, meetings in zip(faults, came, met, strict=True):
+        impossible = _impossible(fault, folder, ended, arrival)
         if impossible:
             outcomes.append(InjectionOutcome(fault.text, "not_possible", impossible))
-        elif each_came is None:
+        elif arrival is None:
             outcomes.append(
                 InjectionOutcome(fault.text, "not_reached", _not_reached(fault, ended, progress))
             )
@@ -98,12 +98,12 @@ def judged(
             outcomes.append(
                 _became(
                     fault,
-                    each_came,
+                    arrival,
                     meetings,
                     ended,
                     decision,
                     progress,
-                    is_last=each_came.elapsed == last,
+                    is_last=arrival.elapsed == last,
                 )
             )
     return tuple(outcomes)

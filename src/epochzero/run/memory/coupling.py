@@ -61,7 +61,7 @@ def check_splitting(
     first, rest = part_of(few, 0, 1), part_of(few, 1, examples_of(few))
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     with _settled(model) as seen, _Targets() as targets:
-        whole, one, other = (_gradient(loss_of(part), parameters) for part in (few, first, rest))
+        whole, left, right = (_gradient(loss_of(part), parameters) for part in (few, first, rest))
     if not whole.norm().isfinite() or not whole.norm():
         raise CoupledBatch(
             "the gradient of its first examples is zero or not finite: no comparison is possible"
@@ -70,9 +70,9 @@ def check_splitting(
     means: list[Weight] = [given] if given else [*_by_targets(targets, few), _by_examples]
     for weight in means:
         share = weight(first) / max(weight(first) + weight(rest), 1e-30)
-        if _differ(whole, share * one + (1 - share) * other) <= tolerance:
+        if _differ(whole, share * left + (1 - share) * right) <= tolerance:
             return weight, True
-    if given is None and _differ(whole, one + other) <= tolerance:
+    if given is None and _differ(whole, left + right) <= tolerance:
         return _by_examples, False
     raise CoupledBatch(
         "the gradient of a batch differs from that of its parts: the loss or a layer couples examples, as "
@@ -94,8 +94,8 @@ def _gradient(loss: Tensor, parameters: Sequence[nn.Parameter]) -> Tensor:
         )
 
 
-def _differ(one: Tensor, other: Tensor) -> float:
-    return float((one - other).norm() / one.norm())
+def _differ(first: Tensor, second: Tensor) -> float:
+    return float((first - second).norm() / first.norm())
 
 
 def _by_examples(part: Any) -> float:

@@ -94,13 +94,13 @@ class simulated_limit(TorchDispatchMode):  # type: ignore[no-untyped-call]  # no
 def in_host_memory() -> Iterator[None]:
     """Within ``with``, new tensors count as CPU memory, which no simulated limit counts."""
     before = [limit.on_host for limit in _active]
-    for each_limit in _active:
-        each_limit.on_host = True
+    for limit in _active:
+        limit.on_host = True
     try:
         yield
     finally:
-        for each_limit, was in zip(_active, before, strict=True):
-            each_limit.on_host = was
+        for limit, was in zip(_active, before, strict=True):
+            limit.on_host = was
 
 
 def limit_here() -> int | None:

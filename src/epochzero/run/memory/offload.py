@@ -70,7 +70,7 @@ class offload:  # noqa: N801 - used as a function is, in ``with``
             raise InputError("offload: smallest and ahead must not be negative")
         self.bytes_out = self.bytes_back = 0
         self.seconds = 0.0
-        self._modules = [each_value for each_value in cold if isinstance(each_value, nn.Module)]
+        self._modules = [module for module in cold if isinstance(module, nn.Module)]
         self._states = [OptimizerStates(v, smallest) for v in cold if isinstance(v, Optimizer)]
         self._smallest = smallest
         self._ahead = ahead

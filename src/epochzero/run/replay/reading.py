@@ -48,8 +48,8 @@ def read_capture(folder: Path) -> Capture:
         # A process that was terminated from outside failed after another, or was killed.
         path, first = min(fields, key=lambda field: (_order(field[1]), field[1]["time"]))
         # The captures of the other ranks are replayed together with this one.
-        for each_path, manifest in fields:
-            _check_parts(each_path.parent, manifest["parts"])
+        for other, manifest in fields:
+            _check_parts(other.parent, manifest["parts"])
         return _capture(path.parent, first, job)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{root}: the capture is damaged: {type(error).__name__}: {error}") from error  # fmt: skip

@@ -204,9 +204,9 @@ def _of_this_machine_only(target: Target) -> Iterator[str]:
             yield path
 
 
-def _apart(one: str, other: str) -> bool:
+def _apart(first: str, second: str) -> bool:
     """Whether none of two folders lies in the other."""
-    return not beneath(one, other) and not beneath(other, one)
+    return not beneath(first, second) and not beneath(second, first)
 
 
 def _mounts(target: Target, folder: str, brought: str, attempt: str) -> list[MountedPath]:
@@ -222,8 +222,8 @@ def _mounts(target: Target, folder: str, brought: str, attempt: str) -> list[Mou
         if here or (path != "/" and not beneath(path, brought)):
             found.append(MountedPath(path, mount.writable, limit if mount.writable else None))
     home = target.user.home if target.user is not None else ""
-    found += _of_root(target, {each_mount.path for each_mount in found})
-    made = {each_mount.path for each_mount in found}
+    found += _of_root(target, {mount.path for mount in found})
+    made = {mount.path for mount in found}
     if (
         home
         and home not in _NO_HOMES

@@ -77,7 +77,7 @@ def change(
 
 def _page(request: Request, viewer: Viewer, store: Store, *, token: str = "") -> Response:
     now = time.time()
-    made = [each_token for each_token in tokens(store, viewer.team) if each_token.revoked is None]
+    made = [token for token in tokens(store, viewer.team) if token.revoked is None]
     hooks, owners = rules(store, viewer.team), issues.owner_rules(store, viewer.team)
     steps = []
     if viewer.team and not hooks:

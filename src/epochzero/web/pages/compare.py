@@ -60,8 +60,8 @@ def compare(
                 for change in changes]  # fmt: skip
         return table(format, Export("compare", _COLUMNS, rows))
     came, went = (
-        fingerprints(store, viewer.team, one.period, but_not_in=two.period, limit=_MOST_SHOWN)
-        for one, two in ((asked, other), (other, asked))
+        fingerprints(store, viewer.team, first.period, but_not_in=second.period, limit=_MOST_SHOWN)
+        for first, second in ((asked, other), (other, asked))
     )
     return page(
         request, viewer, "compare",

@@ -280,9 +280,9 @@ def _curves(used: Sequence[Usage]) -> tuple[str, Sequence[tuple[str, Markup]]]:
         (pair for pair in _UNITS if used and used[-1].elapsed > 3 * pair[1]), ("seconds", 1.0)
     )
     measures = (
-        ("CPU, cores", [each_usage.cpu_percent / 100 for each_usage in used]),
-        ("Memory, GB", [each_usage.memory_bytes / 1e9 for each_usage in used]),
-        ("GPU utilization, %", [each_usage.gpu_percent for each_usage in used]),
+        ("CPU, cores", [usage.cpu_percent / 100 for usage in used]),
+        ("Memory, GB", [usage.memory_bytes / 1e9 for usage in used]),
+        ("GPU utilization, %", [usage.gpu_percent for usage in used]),
         ("GPU memory, GB", [None if u.gpu_memory_bytes is None else u.gpu_memory_bytes / 1e9
                             for u in used]),
     )  # fmt: skip

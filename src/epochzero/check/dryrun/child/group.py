@@ -248,12 +248,12 @@ class RankGroup(_ProcessGroup):  # type: ignore[misc]
         own = torch.tensor([zlib.crc32(name.encode()), _fingerprint(tensor)])
         every = [torch.empty_like(own) for _ in self._running]
         self._gloo.allgather([every], [own]).wait()
-        if any(int(each_tensor[0]) != int(own[0]) for each_tensor in every):
+        if any(int(other[0]) != int(own[0]) for other in every):
             raise RuntimeError(f"{MISMATCH}: this rank calls {name}, another one does not")
         others = [
             rank
-            for rank, each_tensor in zip(self._running, every)  # noqa: B905
-            if tensor is not None and int(each_tensor[1]) != int(own[1])
+            for rank, other in zip(self._running, every)  # noqa: B905
+            if tensor is not None and int(other[1]) != int(own[1])
         ]
         if tensor is not None and others:
             raise RuntimeError(

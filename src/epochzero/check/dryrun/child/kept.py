@@ -48,12 +48,12 @@ class Lists:
             return False
         before, then = self._lengths
         grown = [items for items in self._found() if _grew(items, before, then)]
-        for each_items in grown:
-            last = each_items[then[id(each_items)] - len(each_items) :]
+        for items in grown:
+            last = items[then[id(items)] - len(items) :]
             if _is_little(last, count, real=self._real):
-                each_items.extend(last * count)
+                items.extend(last * count)
                 for lengths in self._lengths:
-                    lengths[id(each_items)] += len(last) * count
+                    lengths[id(items)] += len(last) * count
         return bool(grown)
 
     def _found(self) -> Iterator[list[Any]]:

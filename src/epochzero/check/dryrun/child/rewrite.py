@@ -187,7 +187,7 @@ def _ends_itself(node: ast.For | ast.While, name: str) -> bool:
     is_range = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "range"
     return is_range and any(
         isinstance(inner, ast.If)
-        and any(isinstance(each_node, ast.Break) for each_node in inner.body)
+        and any(isinstance(part, ast.Break) for part in inner.body)
         and not _mentions(inner.test, counted)
         for inner in _inside(node)
     )

@@ -44,7 +44,7 @@ def finding(memory: Memory, place: SourceLocation, advice: Sequence[Advice] = ()
             f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate"
             f" {size_text(fit.wanted)}{layer}"
         ),
-        fix=" ".join(_said(each_advice) for each_advice in advice[:MOST_ADVICE])
+        fix=" ".join(_said(hint) for hint in advice[:MOST_ADVICE])
         or "Use a smaller batch, or a GPU with more memory.",
     )
 

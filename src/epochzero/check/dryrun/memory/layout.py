@@ -165,7 +165,7 @@ def divided(
         memory = estimate(ranked, gpu, environment, layout.gpus, corrected)
         states = sum(_most_of(most, kind) for kind in _OF_MODEL)
         found.append(LayoutMemory(str(layout), layout.gpus, stage + 1, states, memory))
-    return max(found, key=lambda each_memory: each_memory.memory.allocated.likely)
+    return max(found, key=lambda fit: fit.memory.allocated.likely)
 
 
 def _assumed(layout: Layout) -> Iterator[str]:

@@ -99,9 +99,9 @@ def quotient(whole: Dim, part: Dim) -> Dim | None:
     return _sized(number // divisor, left.elements())
 
 
-def differ(one: Dim, other: Dim) -> bool:
+def differ(left: Dim, right: Dim) -> bool:
     """Whether two sizes certainly differ."""
-    (number, factors), (second, others) = _parts(one), _parts(other)
+    (number, factors), (second, others) = _parts(left), _parts(right)
     return number != second and factors == others
 
 

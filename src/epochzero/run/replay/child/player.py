@@ -188,7 +188,7 @@ class Player:
                 self._load(kind, value, state)
         set_random_states(self._snapshot["random"])
 
-    def _load(self, kind: str, each_value: Any, told: Any) -> None:
+    def _load(self, kind: str, target: Any, told: Any) -> None:
         state = {}
         for name, value in (told or {"items": ()})["items"]:
             try:
@@ -198,7 +198,7 @@ class Player:
                 if kind != "schedulers":
                     self._stop(f"the state of one of the {kind} was not recorded: {error}")
         try:
-            each_value.load_state_dict(state)
+            target.load_state_dict(state)
         except (ValueError, KeyError) as error:
             self._stop(f"the state of one of the {kind} does not fit: {error}")
 

@@ -97,8 +97,8 @@ class _OnGpu(TorchFunctionMode):
         tensor: Any = torch.Tensor
         self._answers = {
             tensor.device.__get__: self._device,
-            tensor.is_cuda.__get__: lambda each_tensor: self._at(each_tensor) is not None,
-            tensor.get_device: lambda each_tensor: _number(self._at(each_tensor)),
+            tensor.is_cuda.__get__: lambda tensor: self._at(tensor) is not None,
+            tensor.get_device: lambda tensor: _number(self._at(tensor)),
         }
 
     def __torch_function__(
@@ -177,8 +177,8 @@ class _OnGpu(TorchFunctionMode):
 _MOVES = (torch.Tensor.to, torch.Tensor.cuda, torch.Tensor.cpu)
 
 
-def _share(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return bool(one.untyped_storage()._cdata == other.untyped_storage()._cdata)
+def _share(first: torch.Tensor, second: torch.Tensor) -> bool:
+    return bool(first.untyped_storage()._cdata == second.untyped_storage()._cdata)
 
 
 def _place(function: Any, args: Sequence[Any], options: Mapping[str, Any]) -> int | None:
