@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Integer, cast, func, select
 from sqlalchemy.orm import Session
@@ -27,6 +27,7 @@ SCHEMA = "epochzero.job/1"
 _Sequenced = (
     type[schema.ProgressRow] | type[schema.EventRow] | type[schema.DecisionRow] | type[schema.Note]
 )
+_Row = TypeVar("_Row", schema.FailureRow, schema.FindingRow, schema.RankedPlace, schema.Output)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +210,7 @@ def read_log(
         for rank in _ranks(session, identity, attempt):
             if rank_id not in (None, rank.id):
                 continue
-            outputs = session.scalars(
-                select(schema.Output).where(schema.Output.rank_id == rank.id)
-            ).all()
+            outputs = _rows(session, schema.Output, rank, schema.Output.id)
             stored = {output.name: output for output in outputs if output.stored is not None}
             written = {} if rank.state in FINAL else logs_in(journal_of(rank).parent)
             if name in stored:
@@ -270,11 +269,10 @@ def _attempt(session: Session, attempt: schema.AttemptRow) -> AttemptDetails:
 
 def _rank(session: Session, rank: schema.Rank) -> RankDetails:
     progress = _dicts(session, schema.ProgressRow, rank, last=True)
-    failures = session.scalars(
-        select(schema.FailureRow)
-        .where(schema.FailureRow.rank_id == rank.id)
-        .order_by(schema.FailureRow.id)
-    ).all()
+    failures = _rows(session, schema.FailureRow, rank, schema.FailureRow.id)
+    findings = _rows(session, schema.FindingRow, rank, schema.FindingRow.id)
+    places = _rows(session, schema.RankedPlace, rank, schema.RankedPlace.position)
+    outputs = _rows(session, schema.Output, rank, schema.Output.id)
     return RankDetails(
         id=rank.id,
         rank=rank.rank,
@@ -288,34 +286,18 @@ def _rank(session: Session, rank: schema.Rank) -> RankDetails:
         snapshot=rank.snapshot,
         progress=progress[-1] if progress else None,
         diagnosis=failures[-1].diagnosis if failures else None,
-        findings=tuple(
-            row.finding
-            for row in session.scalars(
-                select(schema.FindingRow)
-                .where(schema.FindingRow.rank_id == rank.id)
-                .order_by(schema.FindingRow.id)
-            )
-        ),
-        ranking=tuple(
-            row.item
-            for row in session.scalars(
-                select(schema.RankedPlace)
-                .where(schema.RankedPlace.rank_id == rank.id)
-                .order_by(schema.RankedPlace.position)
-            )
-        ),
+        findings=tuple(row.finding for row in findings),
+        ranking=tuple(row.item for row in places),
         events=_dicts(session, schema.EventRow, rank),
         decisions=_dicts(session, schema.DecisionRow, rank),
         notes=_dicts(session, schema.Note, rank),
-        logs=tuple(
-            Log(output.name, output.size, output.dropped, output.stored)
-            for output in session.scalars(
-                select(schema.Output)
-                .where(schema.Output.rank_id == rank.id)
-                .order_by(schema.Output.id)
-            )
-        ),
+        logs=tuple(Log(log.name, log.size, log.dropped, log.stored) for log in outputs),
     )
+
+
+def _rows(session: Session, table: type[_Row], rank: schema.Rank, order: Any) -> Sequence[_Row]:
+    """The rows of a rank in a table."""
+    return session.scalars(select(table).where(table.rank_id == rank.id).order_by(order)).all()
 
 
 def _dicts(
