@@ -1,11 +1,10 @@
-"""``epochzero run``: runs a job, supervises it and stores what happened."""
+"""``epochzero run``: run a job, supervise it and store its records."""
 
 from __future__ import annotations
 
 import os
-import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,37 +13,26 @@ from typing import TYPE_CHECKING
 import click
 
 from epochzero import platform
-from epochzero.cli import layout
 from epochzero.cli.destination import send_option
-from epochzero.cli.storing import store_address, store_option
+from epochzero.cli.run_screen import RunScreen, say
+from epochzero.cli.storing import store_option
 from epochzero.errors import InputError
-from epochzero.run.job import FailedAttempt, Listener, PlannedJob
 from epochzero.run.notes import TOOLS
-from epochzero.run.observers.watcher import Watcher
 from epochzero.run.process.container_init import stand_behind_init
 from epochzero.run.process.supervisor import Options
 from epochzero.run.process.terminal import closed_streams
 from epochzero.run.records.home import homes
-from epochzero.run.records.journal import Journal
-from epochzero.run.records.model import JobEvent
-from epochzero.run.replay.capture import has_capture
 from epochzero.run.reports.notifications import Webhook
 from epochzero.run.request import Retries, RunRequest
 from epochzero.run.session import RunResult, run_session
-from epochzero.run.watch.live import News, TrainingWatcher, WatchOptions, check_words
-from epochzero.store.journal_import import Recording
+from epochzero.run.watch.live import WatchOptions, check_words
 
 if TYPE_CHECKING:
-    from epochzero.check import CheckResult
-    from epochzero.locate import Ranking
     from epochzero.run.inject.grammar import InjectedFault
-    from epochzero.run.inject.outcome import InjectionOutcome
     from epochzero.run.observers.hangs import OnHang
-    from epochzero.run.reports.upload import Destination, UploadWatcher
-    from epochzero.run.simulate.model import Aspect
+    from epochzero.run.reports.upload import Destination
 
 
-_SHORT_S = 5.0
 _POLICY = "auto"
 
 
@@ -339,187 +327,15 @@ def command(
         faults=faults,
         capture=capture,
     )
-    result = run_session(request, lambda made: _Screen(made, store, send, notify, quiet=quiet))
+    result = run_session(request, lambda made: RunScreen(made, store, send, notify, quiet=quiet))
     code = result.ended.exit_code
     if code and result.decision is not None:
         code = _advised(result, advice_file, advice_exit_codes)
     context.exit(code)
 
 
-class _Screen(Listener):
-    """Reports what happens on standard error, and writes it to the store."""
-
-    def __init__(
-        self,
-        job: PlannedJob,
-        store: str | None,
-        send: Destination | None,
-        webhook: Webhook | None,
-        *,
-        quiet: bool,
-    ) -> None:
-        self._job = job
-        self._store = store
-        self._send = send
-        self._webhook = webhook
-        self._quiet = quiet
-        self._recording: Recording | None = None
-        self._sending: UploadWatcher | None = None
-        self._has_own_store = store is not None
-        self._job_is_kept = False
-        self._knows_more = False
-        self._began = time.monotonic()
-
-    def begins(self, journal: Journal | None) -> Sequence[Watcher]:
-        """See `epochzero.run.job.Listener`."""
-        self._began = time.monotonic()
-        if journal is None:
-            return ()
-        self._job_is_kept = True
-        watchers: list[Watcher] = []
-        # Without the library, a store of others reports why it lacks the job; the own one imports it later.
-        if self._has_own_store or find_spec("sqlalchemy") is not None:
-            address = store_address(self._store, journal.path.parents[3])
-            self._recording = Recording(address, journal.path)
-            watchers.append(self._recording)
-        if self._send is not None:
-            from epochzero.run.reports.upload import UploadWatcher
-
-            self._sending = UploadWatcher(self._send, journal.path.parent)
-            watchers.append(self._sending)
-        return watchers
-
-    def failed(self, failed: FailedAttempt) -> None:
-        """Print the screen about a failure as soon as it is known."""
-        self._knows_more = failed.ended.why != "not_started"
-        if not self._quiet:
-            from epochzero.cli import render_run
-
-            _say(render_run.closing(failed))
-            _tell(render_run.failed(failed))
-            if failed.decision is not None:
-                _tell(render_run.decided(failed.decision, self._job, failed.ended))
-        if (
-            failed.decision is None
-            or failed.decision.action == "stop"
-            or not self._job.starts_again(failed.ended)
-        ):
-            self._announce(failed)
-
-    def _announce(self, failed: FailedAttempt) -> None:
-        """Notify webhooks and write the termination log; the job is not restarted."""
-        from epochzero.cli.announce import announce
-
-        problem = announce(failed, self._webhook)
-        if problem and not self._quiet:
-            _say(problem)
-
-    def explained(self, ranking: Ranking | None, checked: CheckResult | None) -> None:
-        """What takes a little longer to find out."""
-        if not self._quiet:
-            from epochzero.cli import render_run
-
-            _tell(render_run.explained(ranking, checked))
-
-    def noted(self, event: JobEvent) -> None:
-        """Report it if a requested note could not be written."""
-        if event.what == "note_failed" and not self._quiet:
-            _say(event.text)
-
-    def found(self, news: News) -> None:
-        """A line or two, clear of a progress bar."""
-        if self._quiet:
-            return
-        from epochzero.cli import render_watch
-
-        _interject(render_watch.found(news))
-
-    def hung(self, event: JobEvent) -> None:
-        """What the ranks wait for, or that they work again."""
-        if not self._quiet:
-            from epochzero.cli import render_run
-
-            _interject(render_run.hung(event))
-
-    def observed(self, event: JobEvent) -> None:
-        """Which rank holds up the others, or is missing, and why."""
-        if not self._quiet:
-            _interject([f"{event.text[:1].upper()}{event.text[1:]}"])
-
-    def watched(self, training: TrainingWatcher) -> None:
-        """The verdict on the training."""
-        if not self._quiet:
-            from epochzero.cli import render_watch
-
-            if training.watched is None:
-                _tell([render_watch.nothing(training.nothing)])
-                return
-            _tell(render_watch.verdict(training.watched))
-            if training.watched.findings and self._job_is_kept:
-                _tell([layout.field("Page", f"epochzero watch show {self._job.started.job}")])
-
-    def injected(self, outcomes: Sequence[InjectionOutcome]) -> None:
-        """The effects of the injected faults."""
-        if not self._quiet:
-            from epochzero.cli import render_inject
-
-            _tell(render_inject.lines(outcomes))
-
-    def simulates(self, aspects: Sequence[Aspect]) -> None:
-        """What the job meets here, and what not."""
-        if not self._quiet:
-            from epochzero.cli import render_run
-
-            _tell(render_run.simulated(self._job.started.target, aspects))
-
-    def stored_elsewhere(self, wanted: Path, home: Path | None) -> None:
-        """Nothing is quiet about a job whose records are not where they are looked for."""
-        if home is not None:
-            _say(f"cannot write {wanted}; the job is stored in {home}")
-        else:
-            _say(f"cannot write {wanted} or a temporary directory; the job is not stored")
-
-    def waits(self, seconds: float) -> bool:
-        """Waits for a retry; Ctrl-C ends the waiting and the job."""
-        if not self._quiet:
-            _say(f"restarting in {seconds:.0f} s; press Ctrl-C to cancel")
-        try:
-            time.sleep(seconds)
-        except KeyboardInterrupt:
-            return False
-        return True
-
-    def ends(self, journal: Journal | None) -> None:
-        """All records of the attempt are written.
-
-        A short job is left in its journal for the next command that opens the store, unless that is a
-        store of others: loading the database's library would take longer than the job.
-        """
-        from epochzero.cli import for_this_install
-
-        if journal is None:
-            return
-        if journal.lost:
-            _say(
-                f"{journal.path.parent}: some records of the job could not be stored; is the disk full?"
-            )
-        if has_capture(journal.path.parent) and not self._quiet:
-            # Also of a job that ended well: one of its losses was not finite.
-            _tell([layout.field("Replay", f"epochzero replay {journal.path.parts[-3]}")])
-        if self._sending is not None and not self._sending.finish():
-            _say(f"the job was not sent: {self._sending.trouble}; to retry: epochzero send")
-        waits = not self._has_own_store and time.monotonic() - self._began < _SHORT_S
-        if self._recording is not None and not waits and not self._recording.finish():
-            _say(for_this_install(f"the job is not in the store yet: {self._recording.trouble}"))
-        elif self._knows_more and not self._quiet:
-            more = f"epochzero show {journal.path.parts[-3]}"
-            if self._recording is None:
-                more = for_this_install(f"pip install 'epochzero[store]', then {more}")
-            _tell([layout.field("More", more)])
-
-
 def _checked(job: Sequence[str], target: str | None, environment: Mapping[str, str]) -> bool:
-    """Whether no check predicts a failure; predictions are printed."""
+    """Print the failures that a check predicts; return whether there are none."""
     from epochzero.check import check
     from epochzero.cli.formats import formats
 
@@ -529,12 +345,12 @@ def _checked(job: Sequence[str], target: str | None, environment: Mapping[str, s
     if errors:
         seconds = time.perf_counter() - began
         formats()["text"].findings(found, folder=Path(), verbose=False, seconds=seconds)
-        _say("the job was not started")
+        say("the job was not started")
     return not errors
 
 
 def _advised(result: RunResult, file: Path | None, by_exit_code: bool) -> int:
-    """Writes the advice for a scheduler; the exit code."""
+    """Write the advice for a scheduler, and return the exit code."""
     from epochzero.run.retry.advice import EXIT_CODES, advice, write_advice
 
     assert result.decision is not None
@@ -546,12 +362,12 @@ def _advised(result: RunResult, file: Path | None, by_exit_code: bool) -> int:
                 advice(result.decision, job=result.job, attempt=result.attempt, exit_code=code),
             )
         except InputError as error:
-            _say(str(error))
+            say(str(error))
     return EXIT_CODES[result.decision.action] if by_exit_code else result.ended.exit_code
 
 
 def _environment() -> dict[str, str]:
-    """The environment that we were given: Python adds a locale where there is none."""
+    """Return the environment of this process without the locale that Python adds."""
     environment = dict(os.environ)
     with suppress(OSError):
         given = Path("/proc/self/environ").read_bytes()
@@ -561,28 +377,7 @@ def _environment() -> dict[str, str]:
 
 
 def _folder(environment: Mapping[str, str]) -> str:
-    """The current folder, which may have been removed."""
+    """Return the working directory, which may have been deleted."""
     with suppress(OSError):
         return os.getcwd()
     return environment.get("PWD", "")
-
-
-def _say(text: str) -> None:
-    """To standard error, where somebody reads it."""
-    with suppress(OSError):
-        click.echo(f"epochzero: {text}", err=True)
-
-
-def _interject(lines: Iterable[str]) -> None:
-    """Lines while the job runs, clear of a progress bar."""
-    # While the job has the terminal's keys, the terminal does not return the carriage itself.
-    form = "\r\033[K{}\r\n" if sys.stderr.isatty() else "{}\n"
-    text = "".join(form.format(layout.plain(f"epochzero: {line}")) for line in lines)
-    with suppress(OSError):
-        os.write(2, text.encode(errors="replace"))
-
-
-def _tell(lines: Iterable[str]) -> None:
-    with suppress(OSError):
-        for line in lines:
-            click.echo(line, err=True)
