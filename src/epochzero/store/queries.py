@@ -68,7 +68,7 @@ EVERY_JOB = JobFilter()
 
 @dataclass(frozen=True, slots=True)
 class JobSummary:
-    """A job in a list; see `epochzero.store.schema.Job`.
+    """A job in a list; see `epochzero.store.schema.JobRow`.
 
     Attributes:
         simulated: whether its target was simulated (``run --simulate``).
