@@ -50,7 +50,7 @@ class Count:
 
     Attributes:
         day: number of the (first) day in UTC since the epoch.
-        wasted_gpu_hours: of retries that failed again (`epochzero.store.schema.Job`).
+        wasted_gpu_hours: of retries that failed again (`epochzero.store.schema.JobRow`).
         checked: number of failed jobs whose code was checked.
         caught, caught_gpu_hours: of those whose failure the check predicted.
     """
