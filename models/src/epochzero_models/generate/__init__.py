@@ -12,12 +12,4 @@ from epochzero_models.generate.faulty_networks import Broken, break_one
 from epochzero_models.generate.generation import Generated, Generation, generate
 from epochzero_models.generate.program import program, write
 
-__all__ = [
-    "Broken",
-    "Generated",
-    "Generation",
-    "break_one",
-    "generate",
-    "program",
-    "write",
-]
+__all__ = ["Broken", "Generated", "Generation", "break_one", "generate", "program", "write"]

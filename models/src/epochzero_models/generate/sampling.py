@@ -7,8 +7,8 @@ replaces the product most similar to the others by a random one if this does not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -98,15 +98,6 @@ class Sampler:
         self._solver.delete()
 
 
-@contextmanager
-def _sampler(model: FeatureModel, accepts: Accepts, seed: int) -> Iterator[Sampler]:
-    sampler = Sampler(model, accepts, seed)
-    try:
-        yield sampler
-    finally:
-        sampler.close()
-
-
 def random_products(
     model: FeatureModel,
     count: int,
@@ -125,7 +116,7 @@ def random_products(
     Raises:
         InputError: python-sat is not installed, or no product is accepted.
     """
-    with _sampler(model, accepts, seed) as sampler:
+    with closing(Sampler(model, accepts, seed)) as sampler:
         return tuple(sampler.product() for _ in range(count))
 
 
@@ -151,7 +142,7 @@ def diverse_products(
     Raises:
         InputError: python-sat is not installed, or no product is accepted.
     """
-    with _sampler(model, accepts, seed) as sampler:
+    with closing(Sampler(model, accepts, seed)) as sampler:
         population = _Population(model, [sampler.product() for _ in range(count)])
         if count > 1:
             for step in range(steps):
