@@ -316,13 +316,13 @@ def test_agreement_disagreements_adjudication_and_export(source: Path) -> None:
     found = {one.question: one for one in compare(scheme, items, folder.annotators())}
     category = found["category"]
     assert (category.agreed, category.records) == (2, 4)
-    assert category.pairs[0].agreement.kappa.value == pytest.approx(0.2)
+    assert category.pairs["alice", "bob"].kappa.value == pytest.approx(0.2)
     assert category.fleiss is None
     assert category.confused == (
         ("path_not_found", "key_not_found", 1),
         ("path_not_found", "not_a_failure", 1),
     )
-    assert {one.name: one.share for one in category.labels} == {
+    assert {one.name: one.f1 for one in category.labels} == {
         "path_not_found": 0.5, "key_not_found": pytest.approx(2 / 3), "not_a_failure": 0.0,
     }  # fmt: skip
     assert found["phase"].records == 3
@@ -335,7 +335,7 @@ def test_agreement_disagreements_adjudication_and_export(source: Path) -> None:
     with folder.journal("carol", scheme, adjudicating=True) as journal:
         session = Session([one.item for one in differing], scheme, journal,
                           {one.item.id: one.unanimous for one in differing},
-                          {one.item.id: one.all_answers for one in differing})  # fmt: skip
+                          {one.item.id: one.answers for one in differing})  # fmt: skip
         assert session.view().chosen_by == {
             "general_code_error": ["alice"],
             "execution_environment": ["bob"],

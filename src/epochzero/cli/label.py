@@ -18,7 +18,7 @@ from epochzero.errors import InputError
 if TYPE_CHECKING:
     from epochzero.reports.statistics import Estimate
     from epochzero.study.labelling import Item, LabelFolder, Scheme
-    from epochzero.study.labelling.compare import Disagreement, QuestionAgreement
+    from epochzero.study.labelling.compare import LabelledRecord, QuestionAgreement
 
 
 _MOST_CONFUSED = 5
@@ -100,7 +100,7 @@ def _label(
             return
         items = [difference.item for difference in found]
         given = {difference.item.id: difference.unanimous for difference in found}
-        others = {difference.item.id: difference.all_answers for difference in found}
+        others = {difference.item.id: difference.answers for difference in found}
     with folder.journal(annotator, scheme, adjudicating=adjudicate) as journal:
         if journal.labels.unreadable:
             unread = counted(journal.labels.unreadable, "line")
@@ -157,15 +157,14 @@ def _write_question(agreement: QuestionAgreement) -> None:
     share = f"{agreement.agreed:,} of {agreement.records:,} equal ({100 * agreement.agreed / agreement.records:.1f}\xa0%)"
     click.echo()
     click.echo(wrapped(shorten(agreement.question, 11), share))
-    for pair in agreement.pairs:
-        agreed = pair.agreement
+    for (first, second), agreed in agreement.pairs.items():
         percent = 100 * (agreed.accuracy.value or 0.0)
-        click.echo(f"  {pair.first} and {pair.second}: {percent:.1f} % of {agreed.n:,}, {_kappa(agreed.kappa)}")  # fmt: skip
+        click.echo(f"  {first} and {second}: {percent:.1f} % of {agreed.n:,}, {_kappa(agreed.kappa)}")  # fmt: skip
     if agreement.fleiss_records:
         value = "not defined" if agreement.fleiss is None else f"{agreement.fleiss:.2f}"
         click.echo(f"  all: Fleiss' kappa {value}, of {agreement.fleiss_records:,}")
     for label in agreement.labels:
-        click.echo(f"    {label.name:<24} {100 * label.share:5.1f} % equal, used {counted(label.given, 'time')}")  # fmt: skip
+        click.echo(f"    {label.name:<24} {100 * label.f1:5.1f} % equal, used {counted(label.true + label.said, 'time')}")  # fmt: skip
     for first, second, count in agreement.confused[:_MOST_CONFUSED]:
         click.echo(f"    {first} or {second}: {counted(count, 'time')}")
 
@@ -184,19 +183,19 @@ def _as_json(agreement: QuestionAgreement) -> dict[str, Any]:
         "agreed": agreement.agreed,
         "pairs": [
             {
-                "annotators": [pair.first, pair.second],
-                "records": pair.agreement.n,
-                "share": pair.agreement.accuracy.value,
-                "kappa": pair.agreement.kappa.value,
-                "kappa_interval": pair.agreement.kappa.interval,
-                "labels": list(pair.agreement.classes),
-                "confusion": pair.agreement.matrix.tolist(),
+                "annotators": [*names],
+                "records": agreed.n,
+                "share": agreed.accuracy.value,
+                "kappa": agreed.kappa.value,
+                "kappa_interval": agreed.kappa.interval,
+                "labels": list(agreed.classes),
+                "confusion": agreed.matrix.tolist(),
             }
-            for pair in agreement.pairs
+            for names, agreed in agreement.pairs.items()
         ],
         "fleiss_kappa": agreement.fleiss,
         "fleiss_records": agreement.fleiss_records,
-        "labels": {x.name: {"given": x.given, "share": x.share} for x in agreement.labels},
+        "labels": {x.name: {"given": x.true + x.said, "share": x.f1} for x in agreement.labels},
     }
 
 
@@ -205,7 +204,7 @@ def _disagreements(folder: LabelFolder, scheme: Scheme, items: Sequence[Item], f
 
     found = disagreements(scheme, items, folder.annotators())
     if form == "json":
-        records = [{"id": disagreement.item.id, "title": disagreement.item.title, "said": disagreement.answers, "notes": disagreement.notes}
+        records = [{"id": disagreement.item.id, "title": disagreement.item.title, "said": disagreement.differing, "notes": disagreement.notes}
                    for disagreement in found]  # fmt: skip
         click.echo(json.dumps(records, indent=2, ensure_ascii=False))
         return
@@ -214,14 +213,14 @@ def _disagreements(folder: LabelFolder, scheme: Scheme, items: Sequence[Item], f
         _write_disagreement(disagreement)
 
 
-def _write_disagreement(disagreement: Disagreement) -> None:
+def _write_disagreement(disagreement: LabelledRecord) -> None:
     click.echo()
     click.echo(
         click.style(
             plain(f"{disagreement.item.id}  {shorten(disagreement.item.title, 80)}"), bold=True
         )
     )
-    for question, answers in disagreement.answers.items():
+    for question, answers in disagreement.differing.items():
         listed = ", ".join(f"{name} {word}" for name, word in answers.items())
         click.echo(wrapped(f"  {question}", listed))
     for name, text in disagreement.notes.items():

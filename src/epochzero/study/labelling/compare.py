@@ -10,34 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from epochzero.reports.statistics import Agreement, agreement, confusion, fleiss_kappa
+from epochzero.reports.statistics import (
+    Agreement,
+    ClassScores,
+    agreement,
+    class_scores,
+    confusion,
+    fleiss_kappa,
+)
 from epochzero.study.labelling.items import Item
 from epochzero.study.labelling.journal import Labels
 from epochzero.study.labelling.scheme import Answers, Question, Scheme
-
-
-@dataclass(frozen=True, slots=True)
-class PairAgreement:
-    """Agreement of two annotators on what both answered."""
-
-    first: str
-    second: str
-    agreement: Agreement
-
-
-@dataclass(frozen=True, slots=True)
-class LabelAgreement:
-    """Agreement on one label: its frequency in pairs of answers, and how often both annotators gave it.
-
-    Attributes:
-        name: of the choice.
-        given: number of answers with this label, over all pairs of annotators.
-        share: positive specific agreement: twice the number of pairs in which both gave it, divided by ``given``.
-    """
-
-    name: str
-    given: int
-    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,40 +31,68 @@ class QuestionAgreement:
         question: its name.
         records: number of records that at least two annotators answered.
         agreed: number of these on which all their annotators agree.
-        pairs: of annotators.
+        pairs: agreement of two annotators, by their names, on what both answered.
         fleiss: Fleiss' kappa of three or more annotators, over ``fleiss_records``; None if it is undefined.
         fleiss_records: number of records that all annotators answered.
-        labels: each label that was given, most frequent first.
+        labels: each label that was given, most frequent first, over all pairs; F1 is its positive specific agreement.
         confused: pairs of labels for the same record with their frequency, most frequent first.
     """
 
     question: str
     records: int
     agreed: int
-    pairs: tuple[PairAgreement, ...]
+    pairs: Mapping[tuple[str, str], Agreement]
     fleiss: float | None
     fleiss_records: int
-    labels: tuple[LabelAgreement, ...]
+    labels: tuple[ClassScores, ...]
     confused: tuple[tuple[str, str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Disagreement:
-    """A record on which annotators disagree.
+class LabelledRecord:
+    """A record with the labels of all its annotators.
 
     Attributes:
         item: the record.
-        answers: answers by question, then annotator; only questions with different answers.
+        answers: by question, then annotator.
         notes: by annotator.
-        unanimous: answers that all annotators gave.
-        all_answers: like ``answers``, for all questions.
     """
 
     item: Item
-    answers: Mapping[str, Mapping[str, str]]
+    answers: Mapping[str, Answers]
     notes: Mapping[str, str]
-    unanimous: Answers
-    all_answers: Mapping[str, Mapping[str, str]]
+
+    @property
+    def differing(self) -> dict[str, Answers]:
+        """The answers to questions that annotators answered differently."""
+        return {name: given for name, given in self.answers.items() if len({*given.values()}) > 1}
+
+    @property
+    def unanimous(self) -> dict[str, str]:
+        """The answers that two or more annotators gave, and none of them differently."""
+        several = {
+            name: {*given.values()} for name, given in self.answers.items() if len(given) > 1
+        }
+        return {name: words.pop() for name, words in several.items() if len(words) == 1}
+
+
+def _labelled(
+    scheme: Scheme, items: Sequence[Item], annotators: Mapping[str, Labels]
+) -> Iterator[LabelledRecord]:
+    for item in items:
+        answers: dict[str, dict[str, str]] = {}
+        notes = {name: labels.notes.get(item.id, "") for name, labels in annotators.items()}
+        for name, labels in annotators.items():
+            for question, value in scheme.walk(labels.answers.get(item.id, {}))[0].items():
+                answers.setdefault(question, {})[name] = value
+        yield LabelledRecord(item, answers, {name: text for name, text in notes.items() if text})
+
+
+def disagreements(
+    scheme: Scheme, items: Sequence[Item], annotators: Mapping[str, Labels]
+) -> list[LabelledRecord]:
+    """Return the records that two annotators answered differently, in file order."""
+    return [record for record in _labelled(scheme, items, annotators) if record.differing]
 
 
 def compare(
@@ -95,96 +106,43 @@ def compare(
         annotators: their labels, by name.
         seed: of the bootstrap.
     """
-    answers = [_answers(scheme, item, annotators) for item in items]
-    found = (
-        _of_question(question, answers, tuple(annotators), seed) for question in scheme.questions
-    )
-    return tuple(each_agreement for each_agreement in found if each_agreement is not None)
-
-
-def _answers(
-    scheme: Scheme, item: Item, annotators: Mapping[str, Labels]
-) -> dict[str, dict[str, str]]:
-    """Return the answers to a record by question, then annotator."""
-    answers: dict[str, dict[str, str]] = {}
-    for name, labels in annotators.items():
-        for question, value in scheme.walk(labels.answers.get(item.id, {}))[0].items():
-            answers.setdefault(question, {})[name] = value
-    return answers
+    records = [record.answers for record in _labelled(scheme, items, annotators)]
+    found = []
+    for question in scheme.questions:
+        answers = [record.get(question.name, {}) for record in records]
+        if several := [answer for answer in answers if len(answer) > 1]:
+            found.append(_of_question(question, several, tuple(annotators), seed))
+    return tuple(found)
 
 
 def _of_question(
-    question: Question, records: Sequence[Mapping[str, Answers]], names: tuple[str, ...], seed: int
-) -> QuestionAgreement | None:
-    answers = [
-        record[question.name] for record in records if len(record.get(question.name, {})) > 1
-    ]
-    if not answers:
-        return None
+    question: Question, answers: Sequence[Answers], names: tuple[str, ...], seed: int
+) -> QuestionAgreement:
     words = [choice.name for choice in question.choices]
-    pairs, both = [], np.zeros((len(words), len(words)), np.int64)
+    pairs, both = {}, np.zeros((len(words), len(words)), np.int64)
     for first, second in combinations(names, 2):
-        shared = [
-            (answer[first], answer[second])
-            for answer in answers
-            if first in answer and second in answer
-        ]
-        if not shared:
-            continue
-        left, right = [a for a, _ in shared], [b for _, b in shared]
-        pairs.append(PairAgreement(first, second, agreement(left, right, seed=seed)))
-        both += confusion(left, right, words)[1]
-    by_all = [answer for answer in answers if len(answer) == len(names)]
-    counts = [[list(record.values()).count(word) for word in words] for record in by_all]
-    several = len(names) > 2 and bool(by_all)
+        shared = [answer for answer in answers if first in answer and second in answer]
+        if shared:
+            left, right = ([answer[name] for answer in shared] for name in (first, second))
+            pairs[first, second] = agreement(left, right, seed=seed)
+            both += confusion(left, right, words)[1]
+    by_all = [[*answer.values()] for answer in answers if len(answer) == len(names) > 2]
+    counts = np.array([[given.count(word) for word in words] for given in by_all])
+    confused = [
+        (words[a], words[b], int(both[a, b] + both[b, a]))
+        for a, b in combinations(range(len(words)), 2)
+    ]
+    labels = sorted(class_scores(words, both), key=lambda label: -label.true - label.said)
     return QuestionAgreement(
         question.name,
         records=len(answers),
         agreed=sum(len({*answer.values()}) == 1 for answer in answers),
-        pairs=tuple(pairs),
-        fleiss=fleiss_kappa(np.array(counts)) if several else None,
-        fleiss_records=len(by_all) if several else 0,
-        labels=tuple(sorted(_labels(words, both), key=lambda label: -label.given)),
-        confused=tuple(sorted(_confused(words, both), key=lambda row: -row[2])),
+        pairs=pairs,
+        fleiss=fleiss_kappa(counts) if by_all else None,
+        fleiss_records=len(by_all),
+        labels=tuple(label for label in labels if label.true + label.said),
+        confused=tuple(sorted((row for row in confused if row[2]), key=lambda row: -row[2])),
     )
-
-
-def _labels(words: Sequence[str], both: Any) -> Iterator[LabelAgreement]:
-    for at, word in enumerate(words):
-        given = int(both[at].sum() + both[:, at].sum())
-        if given:
-            yield LabelAgreement(word, given, 2 * int(both[at, at]) / given)
-
-
-def _confused(words: Sequence[str], both: Any) -> Iterator[tuple[str, str, int]]:
-    for a, b in combinations(range(len(words)), 2):
-        if count := int(both[a, b] + both[b, a]):
-            yield words[a], words[b], count
-
-
-def disagreements(
-    scheme: Scheme, items: Sequence[Item], annotators: Mapping[str, Labels]
-) -> list[Disagreement]:
-    """Yield the records that two annotators answered differently, in file order."""
-    found = []
-    for item in items:
-        answers = _answers(scheme, item, annotators)
-        differing = {
-            name: labels for name, labels in answers.items() if len({*labels.values()}) > 1
-        }
-        if differing:
-            unanimous = {
-                name: next(iter(labels.values()))
-                for name, labels in answers.items()
-                if name not in differing and len(labels) > 1
-            }
-            notes = {
-                name: text
-                for name, labels in annotators.items()
-                if (text := labels.notes.get(item.id))
-            }
-            found.append(Disagreement(item, differing, notes, unanimous, answers))
-    return found
 
 
 def exported(
@@ -202,50 +160,53 @@ def exported(
     Raises:
         InputError: a log can no longer be read.
     """
-    unanimous = {
-        given.item.id: given.unanimous for given in disagreements(scheme, items, annotators)
-    }
-    for item in items:
-        answers = _answers(scheme, item, annotators)
+    for record in _labelled(scheme, items, annotators):
+        item, answers = record.item, record.answers
         if not answers:
             continue
-        decided = _decided(scheme, item, unanimous.get(item.id, {}), adjudicated)
-        winners = decided or {
-            name: word for name, given in answers.items() if (word := _majority(given))
-        }
-        answered = _consistent(scheme, winners)
-        record = {**item.record, "log": item.text} if item.logs else dict(item.record)
+        decided = _decided(scheme, record, adjudicated)
+        majority = {name: _majority(given) for name, given in answers.items()}
+        answered = _consistent(scheme, decided or majority)
         names = sorted({name for given in answers.values() for name in given})
+        agreed = "majority" if record.differing else "unanimous" if len(names) > 1 else "single"
         yield {
-            **record,
-            "label": {name: _value(scheme.question(name), word) for name, word in answered.items()},
-            "label_certainty": {name: _share(answers.get(name, {}), word) for name, word in answered.items()},
-            "label_from": _origin(decided, answers, names),
+            **item.record,
+            **({"log": item.text} if item.logs else {}),
+            "label": {
+                question.name: word if (value := question.choice(word).value) == "" else value
+                for question, word in answered
+            },
+            "label_certainty": {
+                question.name: _share(answers.get(question.name, {}), word)
+                for question, word in answered
+            },
+            "label_from": "adjudicated" if decided else agreed,
             "annotators": names,
-            "unresolved": [] if decided else [name for name, given in answers.items() if not _majority(given)],
-        }  # fmt: skip
+            "unresolved": [] if decided else [name for name, word in majority.items() if not word],
+        }
 
 
 def _decided(
-    scheme: Scheme, item: Item, unanimous: Answers, adjudicated: Mapping[str, Labels]
-) -> Answers:
+    scheme: Scheme, record: LabelledRecord, adjudicated: Mapping[str, Labels]
+) -> dict[str, str]:
     """Return the adjudicated answers of a record if they are complete; otherwise nothing."""
     for labels in adjudicated.values():
-        if answers := labels.answers.get(item.id):
+        if answers := labels.answers.get(record.item.id):
+            unanimous = record.unanimous if record.differing else {}
             found, open_question = scheme.walk({**unanimous, **answers})
             if open_question is None:
                 return found
     return {}
 
 
-def _consistent(scheme: Scheme, winners: Answers) -> dict[str, str]:
+def _consistent(scheme: Scheme, winners: Answers) -> list[tuple[Question, str]]:
     """Drop answers that earlier ones rule out: each question has a majority of its own."""
     found: dict[str, str] = {}
     for question in scheme.questions:
         word = winners.get(question.name, "")
         if word in (choice.name for choice in question.choices_after(found)):
             found[question.name] = word
-    return found
+    return [(each, found[each.name]) for each in scheme.questions if each.name in found]
 
 
 def _majority(answers: Answers) -> str:
@@ -255,23 +216,4 @@ def _majority(answers: Answers) -> str:
 
 
 def _share(answers: Answers, word: str) -> float | None:
-    if not answers:
-        return None
-    return round(sum(answer == word for answer in answers.values()) / len(answers), 4)
-
-
-def _origin(decided: Answers, answers: Mapping[str, Answers], names: Sequence[str]) -> str:
-    if decided:
-        return "adjudicated"
-    if len(names) == 1:
-        return "single"
-    return (
-        "unanimous"
-        if all(len({*given.values()}) == 1 for given in answers.values())
-        else "majority"
-    )
-
-
-def _value(question: Question, word: str) -> str | bool | int:
-    value = next(choice.value for choice in question.choices if choice.name == word)
-    return word if value == "" else value
+    return round([*answers.values()].count(word) / len(answers), 4) if answers else None

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Literal
 
 from epochzero.errors import InputError
@@ -83,14 +82,6 @@ class Labels:
                 self.answers[last.id].pop(last.question, None)
 
 
-def fold(decisions: Iterable[LabelDecision]) -> Labels:
-    """Apply decisions in order."""
-    labels = Labels()
-    for decision in decisions:
-        labels.add(decision)
-    return labels
-
-
 def read_journal(path: Path) -> Labels:
     """Return the state after the decisions of a file; empty if the file does not exist.
 
@@ -101,21 +92,19 @@ def read_journal(path: Path) -> Labels:
         lines = path.read_bytes().split(b"\n") if path.exists() else []
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
-    decisions, unreadable = [], 0
+    labels = Labels()
     for line in filter(bytes.strip, lines):
         try:
             fields = json.loads(line)
             if not all(isinstance(field, str) for field in fields.values()):
                 raise ValueError("a field is not a string")
-            decisions.append(LabelDecision(**fields))
+            labels.add(LabelDecision(**fields))
         except (ValueError, TypeError, AttributeError, RecursionError):
-            unreadable += 1
-    labels = fold(decisions)
-    labels.unreadable = unreadable
+            labels.unreadable += 1
     return labels
 
 
-class LabelJournal:
+class LabelJournal(AbstractContextManager["LabelJournal"]):
     """The open file of one annotator; a second session of the same name is rejected.
 
     Args:
@@ -131,30 +120,23 @@ class LabelJournal:
         self._version = version
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._file = path.open("a+b", buffering=0)
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
         try:
-            lock(self._file)
+            lock(self._file.fileno())
         except OSError as error:
-            os.close(self._file)
+            self._file.close()
             raise InputError(f"{path}: another session of this annotator is open") from error
         self.labels = read_journal(path)
-        size = os.fstat(self._file).st_size
-        if size and os.pread(self._file, 1, size - 1) != b"\n":
-            # A line cut off by a crash must not be joined with the next one.
-            self._write(b"\n")
+        if self._file.seek(0, os.SEEK_END):
+            self._file.seek(-1, os.SEEK_END)
+            if self._file.read(1) != b"\n":
+                # A line cut off by a crash must not be joined with the next one.
+                self._write(b"\n")
 
-    def __enter__(self) -> LabelJournal:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        os.close(self._file)
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
 
     def add(self, did: Did, identity: str, question: str = "", value: str = "") -> None:
         """Write a decision; it is on disk when this returns.
@@ -170,7 +152,7 @@ class LabelJournal:
 
     def _write(self, line: bytes) -> None:
         try:
-            if os.write(self._file, line) != len(line):
+            if self._file.write(line) != len(line):
                 raise InputError(f"{self.path}: cannot be written completely: the disk may be full")
             os.fsync(self._file)
         except OSError as error:

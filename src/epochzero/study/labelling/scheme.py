@@ -93,6 +93,10 @@ class Question:
             return self.choices
         return tuple(choice for choice in self.choices if choice.of == answers.get(self.within))
 
+    def choice(self, name: str) -> Choice:
+        """Return the choice of that name; StopIteration if there is none."""
+        return next(choice for choice in self.choices if choice.name == name)
+
 
 @dataclass(frozen=True)
 class Scheme:
@@ -137,16 +141,6 @@ class Scheme:
                 return found, question
             found[question.name] = answer
         return found, None
-
-    def question(self, name: str) -> Question:
-        """Return the question of that name; KeyError if there is none."""
-        return next(
-            (question for question in self.questions if question.name == name), None
-        ) or _missing(name)
-
-
-def _missing(name: str) -> Question:
-    raise KeyError(name)
 
 
 def load_scheme(name: str) -> Scheme:

@@ -26,7 +26,7 @@ class View:
         question: about it.
         choices: by key.
         chosen_by: annotators who gave each choice, by its name; only while adjudicating.
-        answers: titles of the given answers of this record, by title of the question.
+        answers: titles of the given answers of this record, by name of the question.
         note: about the record.
         number: position of the record in the file, from 1.
         labelled, skipped, total: numbers of records.
@@ -86,7 +86,11 @@ class Session:
             question=question,
             choices=dict(zip(KEYS, choices, strict=False)),
             chosen_by=chosen_by,
-            answers=dict(self._titled(answers)),
+            answers={
+                question.name: question.choice(answers[question.name]).title
+                for question in self.scheme.questions
+                if question.name in answers
+            },
             note=self._labels.notes.get(item.id, "") if item else "",
             number=self._places[item.id] + 1 if item else len(self._items),
             labelled=len(self._items) - len(self._open),
@@ -141,12 +145,3 @@ class Session:
             self._open.discard(identity)
         else:
             self._open.add(identity)
-
-    def _titled(self, answers: Answers) -> list[tuple[str, str]]:
-        titled = []
-        for name, value in answers.items():
-            question = self.scheme.question(name)
-            titled.append(
-                (name, next(choice.title for choice in question.choices if choice.name == value))
-            )
-        return titled
