@@ -333,9 +333,8 @@ def test_agreement_disagreements_adjudication_and_export(source: Path) -> None:
     before = list(exported(scheme, items, folder.annotators(), folder.adjudicated()))
     assert before[1]["unresolved"] == ["dimension", "category", "root_cause", "phase"]
     with folder.journal("carol", scheme, adjudicating=True) as journal:
-        session = Session([one.item for one in differing], scheme, journal,
-                          {one.item.id: one.unanimous for one in differing},
-                          {one.item.id: one.answers for one in differing})  # fmt: skip
+        records = {one.item.id: one for one in differing}
+        session = Session([one.item for one in differing], scheme, journal, records)
         assert session.view().chosen_by == {
             "general_code_error": ["alice"],
             "execution_environment": ["bob"],

@@ -88,24 +88,21 @@ def _label(
     folder: LabelFolder, scheme: Scheme, items: Sequence[Item], annotator: str, *, adjudicate: bool
 ) -> None:
     from epochzero.cli.label_screen import run_screen
-    from epochzero.study.labelling import Session
-    from epochzero.study.labelling import disagreements as differing
+    from epochzero.study.labelling import Session, disagreements
 
-    given: Mapping[str, Mapping[str, str]] = {}
-    others: Mapping[str, Mapping[str, Mapping[str, str]]] = {}
+    records: Mapping[str, LabelledRecord] = {}
     if adjudicate:
-        found = differing(scheme, items, folder.annotators())
-        if not found:
+        differing = disagreements(scheme, items, folder.annotators())
+        if not differing:
             click.echo("The annotators agree on all records that were labelled twice.")
             return
-        items = [difference.item for difference in found]
-        given = {difference.item.id: difference.unanimous for difference in found}
-        others = {difference.item.id: difference.answers for difference in found}
+        items = [record.item for record in differing]
+        records = {record.item.id: record for record in differing}
     with folder.journal(annotator, scheme, adjudicating=adjudicate) as journal:
         if journal.labels.unreadable:
             unread = counted(journal.labels.unreadable, "line")
             click.echo(f"epochzero: {journal.path}: {unread} could not be read", err=True)
-        session = Session(items, scheme, journal, given, others)
+        session = Session(items, scheme, journal, records)
         run_screen(session, annotator)
         view = session.view()
         skipped = f", {view.skipped:,} skipped" if view.skipped else ""

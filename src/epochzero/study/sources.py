@@ -70,7 +70,7 @@ def read_file(
     builder = CorpusBuilder(path.name)
     # Created for the first log: loading takes a second.
     diagnoses = cache(lambda: diagnoser or Diagnoser())
-    for number, record in enumerate(_records(path, builder), 1):
+    for number, record in enumerate(records_in(path, builder), 1):
         if record is not None:
             _read_record(record, str(number), builder, diagnoses)
         on_progress(builder.read)
@@ -85,7 +85,7 @@ def read_file(
     return corpus
 
 
-def record_lines(path: Path, builder: CorpusBuilder) -> Iterator[bytes]:
+def _lines(path: Path, builder: CorpusBuilder) -> Iterator[bytes]:
     """Yield the lines that are not empty; a line that is too long is excluded without being held in memory."""
     try:
         with path.open("rb") as raw:
@@ -109,8 +109,12 @@ def _lines_of(file: BinaryIO, builder: CorpusBuilder) -> Iterator[bytes]:
         builder.leave_out(f"is longer than {LONGEST_RECORD >> 20} MiB")
 
 
-def _records(path: Path, builder: CorpusBuilder) -> Iterator[Record | None]:
-    """Yield the records of a file; None for each invalid one."""
+def records_in(path: Path, builder: CorpusBuilder) -> Iterator[Record | None]:
+    """Yield the records of a file; None for each invalid one, which is counted as left out.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
     try:
         rows = parquet_rows(path) if is_parquet(path) else None
     except OSError as error:
@@ -118,7 +122,7 @@ def _records(path: Path, builder: CorpusBuilder) -> Iterator[Record | None]:
     if rows is not None:
         yield from rows
         return
-    for line in record_lines(path, builder):
+    for line in _lines(path, builder):
         try:
             record = json.loads(line.decode("utf-8-sig", "replace"))
         except (ValueError, RecursionError):

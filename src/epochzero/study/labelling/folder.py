@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 from epochzero.errors import InputError
@@ -29,6 +28,7 @@ class LabelFolder:
 
     def __init__(self, source: Path) -> None:
         self.path = source.with_name(source.name + ".labels") if source.name else source / ".labels"
+        self._adjudicated, self._scheme_file = self.path / "adjudicated", self.path / "scheme.json"
 
     def scheme(self, name: str | None) -> Scheme:
         """Return the scheme of the existing labels, otherwise the one named ``name``, otherwise failures.
@@ -79,14 +79,6 @@ class LabelFolder:
         """Return adjudicated labels by adjudicator; the first name takes precedence."""
         return _read_all(self._adjudicated)
 
-    @property
-    def _adjudicated(self) -> Path:
-        return self.path / "adjudicated"
-
-    @property
-    def _scheme_file(self) -> Path:
-        return self.path / "scheme.json"
-
     def _begun(self) -> Scheme | None:
         try:
             data = json.loads(self._scheme_file.read_text(encoding="utf-8"))
@@ -107,5 +99,4 @@ class LabelFolder:
 
 
 def _read_all(folder: Path) -> dict[str, Labels]:
-    files: Mapping[str, Path] = {path.stem: path for path in sorted(folder.glob("*.jsonl"))}
-    return {name: read_journal(path) for name, path in files.items()}
+    return {path.stem: read_journal(path) for path in sorted(folder.glob("*.jsonl"))}

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,13 +11,19 @@ from epochzero.errors import InputError
 from epochzero.logs.source import Log
 from epochzero.redact import redact, redact_log
 from epochzero.study.corpora import CorpusBuilder
-from epochzero.study.sources import jobs_in, record_lines
+from epochzero.study.sources import jobs_in, records_in
 
 _TITLES = ("title", "summary")
 _TEXTS = ("description", "log")
-_CONTROL = re.compile(
-    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
-)
+_INVISIBLE = [*range(0x80, 0xA0), 0x61C, *range(0x200B, 0x2010), *range(0x2028, 0x202F),
+              *range(0x2060, 0x2070), 0xFEFF]  # fmt: skip
+"""Characters that are invisible or change the direction of a line."""
+_SHOWN: Mapping[int, str] = {
+    **{code: chr(0x2400 + code) for code in range(0x20)},
+    **{code: f"<U+{code:04X}>" for code in _INVISIBLE},
+    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),  # surrogates, which cannot be printed
+    **{ord("\t"): "    ", ord("\n"): "\n", 0x7F: "\u2421"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +107,8 @@ def _of_folder(folder: Path, builder: CorpusBuilder) -> dict[str, Item]:
 
 def _of_file(path: Path, builder: CorpusBuilder) -> dict[str, Item]:
     found: dict[str, Item] = {}
-    for number, line in enumerate(record_lines(path, builder), 1):
-        try:
-            record = json.loads(line.decode("utf-8-sig", "replace"))
-        except (ValueError, RecursionError):
-            builder.leave_out("is not JSON")
-            continue
-        if not isinstance(record, dict):
-            builder.leave_out("is not a JSON object")
+    for number, record in enumerate(records_in(path, builder), 1):
+        if record is None:
             continue
         if not any(
             isinstance(record.get(n), str) and record[n].strip() for n in (*_TITLES, *_TEXTS)
@@ -119,11 +116,8 @@ def _of_file(path: Path, builder: CorpusBuilder) -> dict[str, Item]:
             builder.leave_out("has no text to read")
             continue
         named = record.get("id")
-        identity = (
-            visible(str(named))
-            if isinstance(named, str | int) and named != ""
-            else f"line {number}"
-        )
+        has_name = isinstance(named, str | int) and named != ""
+        identity = visible(str(named)) if has_name else f"line {number}"
         if identity in found:
             builder.leave_out("has the id of an earlier record")
             continue
@@ -142,18 +136,4 @@ def visible(text: str) -> str:
     >>> visible("\\x1b[31mred")
     '␛[31mred'
     """
-    return _CONTROL.sub(_shown, text.replace("\r\n", "\n"))
-
-
-def _shown(match: re.Match[str]) -> str:
-    character = match[0]
-    code = ord(character)
-    if character == "\t":
-        return "    "
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code == 0x7F:
-        return "\u2421"
-    if unicodedata.category(character) == "Cs":
-        return "\ufffd"
-    return f"<U+{code:04X}>"
+    return text.replace("\r\n", "\n").translate(_SHOWN)

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from epochzero.study.labelling.items import Item, visible
 from epochzero.study.labelling.journal import LabelJournal
-from epochzero.study.labelling.scheme import KEYS, Answers, Choice, Question, Scheme
+from epochzero.study.labelling.scheme import KEYS, Choice, Question, Scheme
+
+if TYPE_CHECKING:
+    from epochzero.study.labelling.compare import LabelledRecord
 
 LONGEST_NOTE = 2000
-AnswersByQuestion = Mapping[str, Mapping[str, str]]
-"""Answers of annotators by question, then annotator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,6 @@ class View:
         chosen_by: annotators who gave each choice, by its name; only while adjudicating.
         answers: titles of the given answers of this record, by name of the question.
         note: about the record.
-        number: position of the record in the file, from 1.
         labelled, skipped, total: numbers of records.
     """
 
@@ -38,7 +39,6 @@ class View:
     chosen_by: Mapping[str, Sequence[str]]
     answers: Mapping[str, str]
     note: str
-    number: int
     labelled: int
     skipped: int
     total: int
@@ -51,8 +51,7 @@ class Session:
         items: the records, in the order in which they are shown.
         scheme: the questions.
         journal: of the annotator.
-        given: answers that are already known, by record.
-        others: answers of the other annotators, by record; only while adjudicating.
+        adjudicated: labels of the other annotators, by record; only while adjudicating.
     """
 
     def __init__(
@@ -60,15 +59,13 @@ class Session:
         items: Sequence[Item],
         scheme: Scheme,
         journal: LabelJournal,
-        given: Mapping[str, Answers] | None = None,
-        others: Mapping[str, AnswersByQuestion] | None = None,
+        adjudicated: Mapping[str, LabelledRecord] | None = None,
     ) -> None:
         self.scheme = scheme
         self._items = items
         self._journal = journal
         self._labels = journal.labels
-        self._given = given or {}
-        self._others = others or {}
+        self._adjudicated = adjudicated or {}
         self._places = {item.id: at for at, item in enumerate(items)}
         self._open = {item.id for item in items if self._walk(item.id)[1] is not None}
 
@@ -77,22 +74,21 @@ class Session:
         item = self._current()
         answers, question = self._walk(item.id) if item else ({}, None)
         choices = question.choices_after(answers) if question else ()
-        of_record = self._others.get(item.id, {}) if item else {}
         chosen_by: dict[str, list[str]] = {}
-        for name, value in of_record.get(question.name if question else "", {}).items():
-            chosen_by.setdefault(value, []).append(name)
+        if item and question and (record := self._adjudicated.get(item.id)):
+            for name, value in record.answers.get(question.name, {}).items():
+                chosen_by.setdefault(value, []).append(name)
         return View(
             item=item,
             question=question,
             choices=dict(zip(KEYS, choices, strict=False)),
             chosen_by=chosen_by,
             answers={
-                question.name: question.choice(answers[question.name]).title
-                for question in self.scheme.questions
-                if question.name in answers
+                each.name: each.choice(answers[each.name]).title
+                for each in self.scheme.questions
+                if each.name in answers
             },
             note=self._labels.notes.get(item.id, "") if item else "",
-            number=self._places[item.id] + 1 if item else len(self._items),
             labelled=len(self._items) - len(self._open),
             skipped=sum(self._labels.skips.get(text, 0) > 0 for text in self._open),
             total=len(self._items),
@@ -135,8 +131,9 @@ class Session:
         return self._items[min((skips.get(text, 0), self._places[text]) for text in self._open)[1]]
 
     def _walk(self, identity: str) -> tuple[dict[str, str], Question | None]:
-        given = self._given.get(identity, {})
-        return self.scheme.walk({**given, **self._labels.answers.get(identity, {})})
+        record = self._adjudicated.get(identity)
+        answers = self._labels.answers.get(identity, {})
+        return self.scheme.walk({**(record.unanimous if record else {}), **answers})
 
     def _look_again(self, identity: str) -> None:
         if identity not in self._places:
