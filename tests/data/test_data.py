@@ -366,6 +366,7 @@ DIFFERENT: Mapping[str, tuple[Rows, str, str]] = {
     "rounded": (changed("income", lambda n: round(n / 2_000) * 2_000.0), "fewer_values", "income"),
     "cut": (changed("note", lambda text: text[:9]), "distribution", "note"),
     "capitals": (changed("note", str.upper), "alphabet", "note"),
+    "markup in a tenth": (changed("note", lambda text: f"<p>{text}</p>", 10), "alphabet", "note"),
     "one record under two labels": ([*by_age(rows(seed=1)), by_age(rows(seed=1))[0] | {"label": "owl"},
                                      by_age(rows(seed=1))[0] | {"label": "cat"}], "conflicting_labels", ""),
 }  # fmt: skip

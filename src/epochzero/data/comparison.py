@@ -41,6 +41,8 @@ MISSING_GROWTH = 0.1
 FEW_RECORDS = 0.1
 # Texts in two languages with one script differ by less than this (`alphabet_distance`).
 OTHER_ALPHABET = 0.4
+# Share of the characters that are no letters or digits, and that the profile does not have: markup, escapes.
+NEW_MARKS = 0.005
 # Relative to a random order (`order_ratio`): the profile has none, the data have one.
 UNORDERED, ORDERED = 0.5, 0.1
 # A column without repeated values that is no identifier may repeat so many.
@@ -356,9 +358,14 @@ def _texts(pair: _Pair) -> Compared:
     distance = alphabet_distance(known.alphabet, found.alphabet)
     if known.alphabet and found.alphabet and distance >= OTHER_ALPHABET:
         letters = "".join(character for character, _ in found.alphabet[:8])
-        before = "".join(character for character, _ in known.alphabet[:8])
-        message = f"the most frequent characters are {letters!r}; in the profile {before!r}"
+        usual = "".join(character for character, _ in known.alphabet[:8])
+        message = f"the most frequent characters are {letters!r}; in the profile {usual!r}"
         yield pair.finding("alphabet", message), None
+    before = {character for character, _ in known.alphabet}
+    new = {c: share for c, share in found.alphabet if c not in before and not c.isalnum()}
+    if known.alphabet and sum(new.values()) >= NEW_MARKS:
+        message = f"{sum(new.values()):.1%} of the characters are {' '.join(new)}; in the profile none are"
+        yield pair.finding("alphabet", message), lambda value: not new.keys().isdisjoint(str(value))
 
 
 def _repeated(pair: _Pair) -> Compared:
