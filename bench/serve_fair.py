@@ -121,7 +121,7 @@ def main() -> None:
         found["service_memory_mb"] = used(process)[1]
         process.terminate()
         process.wait()
-    found["p95_s"] = max(one["p95_s"] for one in found["beside"].values())
+    found["p95_s"] = max(summed["p95_s"] for summed in found["beside"].values())
     found |= {"per_second": PER_SECOND, "targets": TARGETS, "cores": os.cpu_count()}
     save("serve_fair", found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import socket
@@ -97,20 +98,45 @@ def test_a_text_is_diagnosed(tools: Tools) -> None:
     assert tools.diagnose(text=LOG)["category"] == "library_not_found"
 
 
+ARGUMENTS: dict[tuple[str, str], dict[str, str]] = {
+    ("diagnose", "path"): {},
+    ("log_lines", "path"): {},
+    ("check", "folder"): {"command": "python train.py"},
+    ("check", "target"): {"command": "python train.py"},
+    ("locate", "repository"): {"report": "a bug"},
+    ("locate", "log"): {"repository": "."},
+    ("locate", "revision"): {"repository": ".", "report": "a bug"},
+}
+"""Each argument of a tool that names a file, with the arguments that it needs."""
+NO_PATHS = {
+    "diagnose.text", "log_lines.find", "check.command", "locate.report", "locate.level", "explain.word",
+    "jobs.state", "jobs.category", "jobs.fingerprint", "jobs.name", "job.job", "more.handle",
+}  # fmt: skip
+"""What a command leads to is the subject of test_ways_out."""
+
+
 @pytest.mark.parametrize(
-    "path", ["../outside.log", "/etc/passwd", "link.log", "no\0thing", "~/x", "a" * 5000]
-)
+    "path",
+    ["../outside.log", "/etc/passwd", "link.log", "above/outside.log", "./link/../../outside.log",
+     "/proc/self/cwd/../outside.log", "--output=x", "no\0thing", "~/x", "a" * 5000],
+)  # fmt: skip
 def test_paths_outside_of_the_roots_are_refused(tools: Tools, project: Path, path: str) -> None:
     (project / "link.log").symlink_to(project.parent / "outside.log")
-    for name, arguments in (
-        ("diagnose", {"path": path}),
-        ("log_lines", {"path": path}),
-        ("check", {"command": "python train.py", "folder": path}),
-        ("locate", {"repository": path, "report": "a bug"}),
-    ):
-        answer, failed = _called(build(tools), name, arguments)
+    (project / "above").symlink_to(project.parent)
+    for (name, argument), others in ARGUMENTS.items():
+        answer, failed = _called(build(tools), name, others | {argument: path})
         assert failed, name
         assert "ModuleNotFoundError" not in answer
+
+
+def test_each_text_argument_of_a_tool_is_tried_or_names_no_file() -> None:
+    texts = {
+        f"{name}.{parameter.name}"
+        for name in TOOLS
+        for parameter in inspect.signature(getattr(Tools, name)).parameters.values()
+        if parameter.name != "self" and parameter.annotation != "int"
+    }
+    assert texts == {f"{name}.{argument}" for name, argument in ARGUMENTS} | NO_PATHS
 
 
 def test_log_lines_are_found_around_and_at_the_end(tools: Tools, project: Path) -> None:

@@ -16,12 +16,14 @@ from epochzero.run.records.model import Conclusion
 from epochzero.store.audit import acts
 from epochzero.store.daily_counts import Period
 from epochzero.store.database import Database
+from epochzero.store.failure_notes import resolve
 from epochzero.store.outbox import begin, due, settle
 from epochzero.store.overview import fingerprints
 from epochzero.store.queries import JobFilter, find_jobs
 from epochzero.store.recorder import Ending, Origin, add_endings, take_in
 from epochzero.store.retention import delete_job
 from epochzero.store.webhooks import add_rule, remove_rule
+from epochzero.web.notices import failure_notice
 from tests.store.jobs import DIAGNOSIS, START, Runs, whole
 
 RED = Origin("red", tells=True)
@@ -61,6 +63,17 @@ def test_a_failure_is_owed_by_the_rules_of_its_team_once_an_attempt(database: Da
         ("red.a", 2, "https://red.example.org/dear"),
         ("red.a", 2, "https://red.example.org/new"),
     ]
+
+
+def test_a_failure_that_is_back_after_it_was_resolved_is_told_as_such(database: Database) -> None:
+    add_rule(database, "red", "https://example.org/", "new_fingerprint")
+    add_endings(database, [ending("a")])
+    resolve(database, "red", "1:abc", "ann", "fixed")
+    now = time.time()
+    add_endings(database, [ending(job, at=now + n) for n, job in enumerate("bc", 1)])
+    assert [job for job, _, _ in owed(database)] == ["red.a", "red.b"]
+    titles = [failure_notice(database, f"red.{job}", 1).title for job in "abc"]
+    assert [title.startswith("Back after it was resolved") for title in titles] == [0, 1, 0]
 
 
 def test_failures_with_a_weak_fingerprint_are_not_grouped(database: Database) -> None:

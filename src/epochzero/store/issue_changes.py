@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from epochzero.store.schema import AttemptRow, JobRow, Rank
@@ -67,29 +67,33 @@ def changes_with(
     """
     named = JobRow.team == team, JobRow.name == name
     failed = JobRow.fingerprint.in_(fingerprints)
-    earlier = _jobs(session, _query().where(*named, ~failed, JobRow.started < first), newest=True)
-    later = _jobs(session, _query().where(*named, failed, JobRow.started >= first), newest=False)
+    earlier = _jobs(session, (*named, ~failed, JobRow.started < first), newest=True)
+    later = _jobs(session, (*named, failed), newest=False)
     if len(earlier) < _LEAST_BEFORE or not later:
         return ()
     before, after = [_properties(value) for value in earlier], [_properties(v) for v in later]
     return tuple(_changes(before, after))[:_MOST_SHOWN]
 
 
-def _query() -> Select[Any]:
-    return (
-        select(JobRow.id, JobRow.host, JobRow.image, Rank.snapshot)
-        .join(AttemptRow, AttemptRow.job_id == JobRow.id)
+def _jobs(session: Session, those: Sequence[ColumnElement[bool]], *, newest: bool) -> Sequence[Any]:
+    """The first rank of each of the first or last of some jobs, in this order."""
+
+    def ordered(jobs: Any) -> Sequence[ColumnElement[Any]]:
+        return [c.desc() if newest else c.asc() for c in (jobs.started, jobs.id)]
+
+    columns = (JobRow.id, JobRow.host, JobRow.image, JobRow.started)
+    # The jobs are chosen first: sorting ranks would read those of all jobs of the name.
+    jobs = select(*columns).where(*those).order_by(*ordered(JobRow)).limit(_MOST_JOBS).subquery().c
+    query = (
+        select(jobs.id, jobs.host, jobs.image, Rank.snapshot)
+        .join(AttemptRow, AttemptRow.job_id == jobs.id)
         .join(Rank, Rank.attempt_id == AttemptRow.id)
+        .order_by(*ordered(jobs), Rank.id)
     )
-
-
-def _jobs(session: Session, query: Select[Any], *, newest: bool) -> Sequence[Any]:
-    """The first rank of each of the first or last jobs, in this order."""
-    order = (JobRow.started.desc(), Rank.id) if newest else (JobRow.started, Rank.id)
     found: dict[str, Any] = {}
-    for row in session.execute(query.order_by(*order).limit(4 * _MOST_JOBS)):
+    for row in session.execute(query):
         found.setdefault(row.id, row)
-    return list(found.values())[:_MOST_JOBS]
+    return list(found.values())
 
 
 def _properties(row: Any) -> dict[tuple[str, str], str]:

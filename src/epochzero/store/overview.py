@@ -23,6 +23,7 @@ from sqlalchemy import (
     Subquery,
     and_,
     bindparam,
+    case,
     cast,
     exists,
     func,
@@ -218,15 +219,15 @@ def _names_query(
 ) -> Select[str]:
     """The displayed fingerprints in order; see `fingerprints`."""
     ranked = _ranked(seen, team, category, sort)
-    query = select(ranked.c.fingerprint)
+    query = select(ranked.c.shown)
     if only_new:
-        query = query.where(_is_new(team, period, ranked.c.fingerprint))
+        query = query.where(_is_new(team, period, ranked.c.shown))
     if but_not_in is not None:
-        query = query.where(~_is_met(team, but_not_in, ranked.c.fingerprint))
+        query = query.where(~_is_met(team, but_not_in, ranked.c.shown))
     if wanted:
-        query = query.where(wanted.matches(team, ranked.c.fingerprint, now))
+        query = query.where(wanted.matches(team, ranked.c.shown, now))
     if of_jobs != EVERY_JOB:
-        query = query.where(ranked.c.fingerprint.in_(_of_jobs(team, period, of_jobs)))
+        query = query.where(ranked.c.shown.in_(_of_jobs(team, period, of_jobs)))
     return query.limit(bindparam("limit", type_=Integer))
 
 
@@ -234,8 +235,7 @@ def _of_jobs(team: str, period: Period, wanted: JobFilter) -> Select[str]:
     """The displayed fingerprints of the matching jobs of a period."""
     jobs = filtered(replace(wanted, team=team, since=period.since, until=period.until))
     subquery = jobs.with_only_columns(JobRow.fingerprint).order_by(None).distinct().subquery()
-    shown, merging = _shown(team, subquery.c.fingerprint)
-    return select(shown).select_from(subquery).outerjoin(*merging)
+    return select(_shown(team, subquery.c.fingerprint))
 
 
 def by_day(
@@ -277,13 +277,16 @@ def _ranked(seen: Subquery, team: str, category: str | None, sort: str) -> CTE:
 
     A database evaluates a subquery with its own LIMIT in order, and only as far as necessary.
     """
-    sums = {name: func.sum(seen.c[name]).label(name) for name in dict.fromkeys((sort, "jobs"))}
-    each = select(seen.c.fingerprint, *sums.values()).group_by(seen.c.fingerprint)
-    subquery = (each if category is None else each.where(seen.c.category == category)).subquery()
-    shown, merging = _shown(team, subquery.c.fingerprint)
-    order = [func.sum(subquery.c[name]).desc() for name in sums]
-    query = select(shown.label("fingerprint")).select_from(subquery).outerjoin(*merging)
-    return query.group_by(shown).order_by(*order, shown).limit(_ALL).cte()
+    columns = _of_shown(seen, team, category).subquery().c
+    sums = [func.sum(columns[name]).desc() for name in dict.fromkeys((sort, "jobs"))]
+    query = select(columns.shown).group_by(columns.shown).order_by(*sums, columns.shown)
+    return query.limit(_ALL).cte()
+
+
+def _of_shown(seen: Subquery, team: str, category: str | None) -> Select[*tuple[Any, ...]]:
+    """The rows of some failures, each with its displayed fingerprint as ``shown``."""
+    query = select(_shown(team, seen.c.fingerprint).label("shown"), *seen.c)
+    return query if category is None else query.where(seen.c.category == category)
 
 
 def _counted(
@@ -301,7 +304,7 @@ def _counted(
     every = {*names, *session.scalars(merged)}
     query = _totals_query(seen, team, period, category)
     rows = session.execute(query, {"names": list(every)})
-    found = {row.fingerprint: FingerprintCount(*row) for row in rows}
+    found = {row.shown: FingerprintCount(*row) for row in rows}
     return [found[name] for name in names if name in found]
 
 
@@ -310,37 +313,32 @@ def _totals_query(
     seen: Subquery, team: str, period: Period, category: str | None
 ) -> Select[*tuple[Any, ...]]:
     """Rows in the form of `FingerprintCount`."""
-    shown, merging = _shown(team, seen.c.fingerprint)
-    sums = (
-        select(
-            shown.label("fingerprint"),
-            func.max(seen.c.category).label("category"),
-            _whole(seen.c.jobs).label("jobs"),
-            func.sum(seen.c.gpu_hours).label("gpu_hours"),
-            func.min(seen.c.first).label("first"),
-            func.max(seen.c.last).label("last"),
-        )
-        .select_from(seen)
-        .outerjoin(*merging)
-        .where(seen.c.fingerprint.in_(bindparam("names", expanding=True)))
-        .group_by(shown)
+    among = seen.c.fingerprint.in_(bindparam("names", expanding=True))
+    rows = _of_shown(seen, team, category).where(among).subquery().c
+    sums = select(
+        rows.shown,
+        func.max(rows.category).label("category"),
+        _whole(rows.jobs).label("jobs"),
+        func.sum(rows.gpu_hours).label("gpu_hours"),
+        func.min(rows.first).label("first"),
+        func.max(rows.last).label("last"),
     )
-    columns = (sums if category is None else sums.where(seen.c.category == category)).subquery().c
+    columns = sums.group_by(rows.shown).subquery().c
     return select(
-        columns.fingerprint, columns.category, _title(team, columns.fingerprint), columns.jobs, columns.gpu_hours,
-        columns.first, columns.last, _is_new(team, period, columns.fingerprint),
+        columns.shown, columns.category, _title(team, columns.shown), columns.jobs, columns.gpu_hours,
+        columns.first, columns.last, _is_new(team, period, columns.shown),
     )  # fmt: skip
 
 
-def _shown(
-    team: str, fingerprint: ColumnElement[str]
-) -> tuple[ColumnElement[str], tuple[Any, ColumnElement[bool]]]:
-    """The displayed fingerprint of each failure, and the join that it requires."""
+def _shown(team: str, fingerprint: ColumnElement[str]) -> ColumnElement[str]:
+    """The displayed fingerprint of each failure: the one that it is merged into, or its own.
+
+    Few failures are merged: their list is read once, where a join would look up each failure.
+    """
     merged = aliased(KnownFailure)
-    is_merged = and_(
-        merged.team == team, merged.fingerprint == fingerprint, merged.merged_into != ""
-    )
-    return func.coalesce(merged.merged_into, fingerprint), (merged, is_merged)
+    those = select(merged.fingerprint).where(merged.team == team, merged.merged_into > "")
+    into = select(merged.merged_into).where(merged.team == team, merged.fingerprint == fingerprint)
+    return case((fingerprint.in_(those), into.scalar_subquery()), else_=fingerprint)
 
 
 def _title(team: str, fingerprint: ColumnElement[str]) -> ColumnElement[str]:

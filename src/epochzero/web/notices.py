@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from sqlalchemy import select
+
 from epochzero.run.records.model import End, Start
 from epochzero.run.reports.end_summary import Notice, notice_of
 from epochzero.store.database import Database
 from epochzero.store.job_details import job_details
+from epochzero.store.schema import KnownFailure
 
 
 def failure_notice(database: Database, identity: str, number: int) -> Notice:
-    """The notification of a failed attempt.
+    """The notification of a failed attempt; its title tells whether the failure is back after it was resolved.
 
     Args:
         database: the store.
@@ -38,4 +43,9 @@ def failure_notice(database: Database, identity: str, number: int) -> Notice:
     )
     end = attempt.ended if attempt.ended is not None else attempt.started
     ended = End(end, end - attempt.started, attempt.exit_code or 1)
-    return notice_of(started, ended, diagnosis)
+    notice = notice_of(started, ended, diagnosis)
+    regressed = select(KnownFailure.team).where(KnownFailure.regressed_job == identity)
+    with database.read() as session:
+        if session.scalar(regressed.limit(1)) is None:
+            return notice
+    return replace(notice, title=f"Back after it was resolved: {notice.title}")
