@@ -205,7 +205,9 @@ def _measured(address: str, folder: Path, count: int, seconds: float) -> dict[st
         before = _processor(server.pid, folder)
         times, failed = _asked(base, count, seconds)
         after = _processor(server.pid, folder)
-        costs = {name: _cost(base + path, count, server.pid, folder) for name, path in PAGES.items()}
+        costs = {
+            name: _cost(base + path, count, server.pid, folder) for name, path in PAGES.items()
+        }
     finally:
         server.terminate()
         server.wait()

@@ -44,6 +44,7 @@ def fail(
     *,
     commit: str = "",
     driver: str = "",
+    image: str = "",
     user: str = "ann",
     **found: Any,
 ) -> None:
@@ -55,7 +56,11 @@ def fail(
             0.1,
             commit=commit,
             driver=driver,
-            variables={"SLURM_CONTAINER": "/images/torch.sif", "SEED": job},
+            variables={
+                "SLURM_CONTAINER": "/images/torch.sif",
+                "SEED": job,
+                **({"CONTAINER_IMAGE": image} if image else {}),
+            },
         ),
         Output(at + 3600, 3600.0, "output", ("output.log",), 4),
         End(at + 3600, 3600.0, 1),
@@ -223,12 +228,16 @@ def test_what_changed_with_the_first_jobs(database: Database) -> None:
         fail(database, f"a{n}", AT + n, commit=commit, driver="550", fingerprint="2:other")
     for n in range(23):
         driver = "" if n == 3 else "570" if n < 20 else "550"
-        fail(database, f"b{n}", AT + DAY + n, commit=f"c{n}", driver=driver)
+        fail(database, f"b{n}", AT + DAY + n, commit=f"c{n}", driver=driver, image="new")
     changes = [
         (one.kind, one.name, one.before, one.after)
         for one in failure_details(database, "", "2:abc").changes
     ]
-    assert changes == [("commit", "", "bbb, aaa", "c0"), ("driver", "", "550", "570")]
+    assert changes == [
+        ("commit", "", "bbb, aaa", "c0"),
+        ("image", "", "/images/torch.sif", "new"),
+        ("driver", "", "550", "570"),
+    ]
 
 
 def test_notes_are_found(database: Database) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
+from epochzero.store.outcomes import IMAGES
 from epochzero.store.schema import AttemptRow, JobRow, Rank
 
 _MOST_JOBS = 20
@@ -81,11 +82,11 @@ def _jobs(session: Session, those: Sequence[ColumnElement[bool]], *, newest: boo
     def ordered(jobs: Any) -> Sequence[ColumnElement[Any]]:
         return [c.desc() if newest else c.asc() for c in (jobs.started, jobs.id)]
 
-    columns = (JobRow.id, JobRow.host, JobRow.image, JobRow.started)
+    columns = (JobRow.id, JobRow.host, JobRow.started)
     # The jobs are chosen first: sorting ranks would read those of all jobs of the name.
     jobs = select(*columns).where(*those).order_by(*ordered(JobRow)).limit(_MOST_JOBS).subquery().c
     query = (
-        select(jobs.id, jobs.host, jobs.image, Rank.snapshot)
+        select(jobs.id, jobs.host, Rank.snapshot)
         .join(AttemptRow, AttemptRow.job_id == jobs.id)
         .join(Rank, Rank.attempt_id == AttemptRow.id)
         .order_by(*ordered(jobs), Rank.id)
@@ -99,11 +100,14 @@ def _jobs(session: Session, those: Sequence[ColumnElement[bool]], *, newest: boo
 def _properties(row: Any) -> dict[tuple[str, str], str]:
     snapshot: Mapping[str, Any] = row.snapshot or {}
     found = {(kind, ""): str(snapshot.get(kind) or "") for kind in _SINGLE}
-    found |= {("node", ""): row.host, ("image", ""): row.image}
+    variables = snapshot.get("variables") or {}
+    # The row of a job names its image only if it failed.
+    image = next((str(variables[name]) for name in IMAGES if variables.get(name)), "")
+    found |= {("node", ""): row.host, ("image", ""): image}
     for package, version in (snapshot.get("packages") or {}).items():
         found["package", str(package)] = str(version)
-    for variable, value in (snapshot.get("variables") or {}).items():
-        if not variable.startswith(_OWN) and variable not in _OF_ONE_RUN:
+    for variable, value in variables.items():
+        if not variable.startswith(_OWN) and variable not in (*_OF_ONE_RUN, *IMAGES):
             found["variable", str(variable)] = str(value)
     return found
 

@@ -14,7 +14,7 @@ from epochzero.store.schema import KnownFailure
 
 
 def failure_notice(database: Database, identity: str, number: int) -> Notice:
-    """The notification of a failed attempt; its title tells whether the failure is back after it was resolved.
+    """The notification of a failed attempt, with the title of its issue and whether that was resolved.
 
     Args:
         database: the store.
@@ -44,8 +44,9 @@ def failure_notice(database: Database, identity: str, number: int) -> Notice:
     end = attempt.ended if attempt.ended is not None else attempt.started
     ended = End(end, end - attempt.started, attempt.exit_code or 1)
     notice = notice_of(started, ended, diagnosis)
+    title = summary.title or notice.title
     regressed = select(KnownFailure.team).where(KnownFailure.regressed_job == identity)
     with database.read() as session:
-        if session.scalar(regressed.limit(1)) is None:
-            return notice
-    return replace(notice, title=f"Back after it was resolved: {notice.title}")
+        if session.scalar(regressed.limit(1)) is not None:
+            title = f"Back after it was resolved: {title}"
+    return replace(notice, title=title)
