@@ -102,7 +102,7 @@ def test_an_example_is_a_small_job() -> None:
 
 
 def test_an_example_may_be_what_differs_from_another() -> None:
-    full, moved, ignored, other = examples("""
+    full, moved, ignored, marked, other = examples("""
         import os
 
         print(os.missing)  # <-
@@ -117,6 +117,9 @@ def test_an_example_may_be_what_differs_from_another() -> None:
         ---- ignored if
         -print(os.missing)
         +print(os.sep)
+        ---- ignored if
+        -print(os.missing)  # <-
+        +print(os.sep)
         ----
         print(2)
     """)
@@ -124,12 +127,13 @@ def test_an_example_may_be_what_differs_from_another() -> None:
     assert moved == Case({"train.py": "import os\nimport sys\n\nprint(1, os.missing)\n"}, line=4)
     assert ignored == Case({"train.py": "import os\n\nprint(os.sep)\nprint(1)\n"})
     assert not ignored.is_caught
+    assert marked == ignored
     assert other == Case({"train.py": "print(2)\n"})
 
 
 @pytest.mark.parametrize("diff", ["-x = 1\n+x = 2", "-x = 3\n+x = 2", "+x = 2", "x = 1"])
 def test_a_difference_that_does_not_apply_in_one_place_is_refused(diff: str) -> None:
-    with pytest.raises(ValueError, match="exactly one place"):
+    with pytest.raises(ValueError, match="exactly once"):
         examples(f"x = 1\nx = 1\ny = 3  # <-\n---- caught if\n{diff}\n")
 
 

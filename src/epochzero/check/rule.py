@@ -62,8 +62,15 @@ class Rule:
 
     @property
     def cases(self) -> tuple[Case, ...]:
-        """All cases."""
-        return (*examples(self.examples), *self.further_cases)
+        """All cases.
+
+        Raises:
+            ValueError: an example does not apply; names the rule.
+        """
+        try:
+            return (*examples(self.examples), *self.further_cases)
+        except ValueError as error:
+            raise ValueError(f"{self.id}: {error}") from error
 
     def findings(self, view: JobView) -> Iterator[Finding | Unknown]:
         """Findings with the id of the rule, and the questions that it could not decide."""

@@ -53,8 +53,8 @@ def examples(text: str) -> tuple[Case, ...]:
 
     After ``---- caught if`` or ``---- ignored if`` stands what differs from the last case before it that
     is written in full, as a unified diff: ``+`` and ``-`` before lines that are added and removed, a space
-    before lines that only show where, ``@@`` between changes in different places. With ``ignored``, the
-    mark of the full case does not count.
+    before lines that only show where, ``@@`` between changes in different places. With ``ignored``, marks
+    do not count, in the full case and in the diff.
 
     >>> found, ignored = examples('''
     ...     $ SEED=1 python train.py --steps 8
@@ -77,7 +77,8 @@ def examples(text: str) -> tuple[Case, ...]:
     cases = [_case(first)]
     for kind, part in zip(others[::2], others[1::2], strict=True):
         if kind:
-            cases.append(_case(_changed(full if kind == "caught" else _MARK.sub("", full), part)))
+            texts = (full, part) if kind == "caught" else (_MARK.sub("", full), _MARK.sub("", part))
+            cases.append(_case(_changed(*texts)))
         else:
             full = part
             cases.append(_case(full))
@@ -93,7 +94,7 @@ def _changed(text: str, diff: str) -> str:
         old = [line for mark, line in marked if mark != "+"]
         starts = [at for at in range(len(lines)) if lines[at : at + len(old)] == old]
         if not old or len(starts) != 1 or not {mark for mark, _ in marked} <= {"+", "-", " "}:
-            raise ValueError(f"this does not apply in exactly one place:\n{change}")
+            raise ValueError(f"these lines must occur exactly once in the case:\n{change}")
         new = [line for mark, line in marked if mark != "-"]
         edits.append((starts[0], len(old), new))
     for start, count, new in sorted(edits, reverse=True):
