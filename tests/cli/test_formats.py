@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from conftest import Command
 
 LOUD = """
-from epochzero.cli.formats import Format
+from epochzero.cli.formats import OutputFormat
 
 
-class _Loud(Format):
+class _Loud(OutputFormat):
     def ranking(self, found, *, explain):
         print("LOUD", found.level)
 

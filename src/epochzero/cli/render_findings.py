@@ -41,7 +41,7 @@ def write_rules(rules: Sequence[Rule]) -> None:
 
 
 def lines(found: CheckResult, folder: Path, verbose: bool, seconds: float) -> Iterator[str]:
-    """The findings of a check as people read them; see `epochzero.cli.formats.Format.findings`."""
+    """The findings of a check as people read them; see `epochzero.cli.formats.OutputFormat.findings`."""
     for path, group in _by_file(found.findings, folder):
         yield click.style(layout.one_line(path), bold=True)
         for finding in group:

@@ -33,7 +33,7 @@ class Notice:
         job, name, attempt, host: which one.
         state: succeeded, failed, cancelled by its user, or ended by its launcher since another rank had
             failed.
-        exit_code, signal: as in `epochzero.run.records.model.Ended`.
+        exit_code, signal: as in `epochzero.run.records.model.End`.
         seconds: from its start to its end.
         gpus, gpu_hours: what it held, and what that came to.
         category: of the taxonomy, or the word of the training's fault for which the job was ended; empty
