@@ -27,7 +27,7 @@ class TrainingFault(EpochZeroError):  # noqa: N818 - the fault is the training's
     """A watched training has a fault for which its user wants it to end.
 
     Attributes:
-        finding: the fault, an `epochzero.run.watch.model.Finding`.
+        finding: the fault, an `epochzero.run.watch.model.TrainingFinding`.
     """
 
     def __init__(self, message: str, finding: Any) -> None:

@@ -47,7 +47,7 @@ class RankDetails:
     Attributes:
         id: ID of its row.
         rank: None if the supervisor watched the whole job.
-        progress: its last progress, in the JSON form of `epochzero.run.records.model.Progress` without ``kind``.
+        progress: its last progress, in the JSON form of `epochzero.run.records.model.JobProgress` without ``kind``.
         diagnosis, findings, ranking: in their JSON forms.
         events, decisions, notes: in chronological order.
     """

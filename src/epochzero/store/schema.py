@@ -262,7 +262,7 @@ class Sample(Base):
 
 
 class ProgressRow(Base):
-    """Progress of a rank (`epochzero.run.records.model.Progress`)."""
+    """Progress of a rank (`epochzero.run.records.model.JobProgress`)."""
 
     __tablename__ = "progress"
 
@@ -281,7 +281,7 @@ class ProgressRow(Base):
 
 
 class EventRow(Base):
-    """An event (`epochzero.run.records.model.Event`)."""
+    """An event (`epochzero.run.records.model.JobEvent`)."""
 
     __tablename__ = "events"
 
