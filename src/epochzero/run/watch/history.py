@@ -225,6 +225,7 @@ class TrainingHistory:
         calls: line -> its place, of all calls of cycles.
         loads: records of weights that were loaded into the module that they belong to.
         ranks: the trainings of other ranks of the job, by their number.
+        experiments: ``iteration``, ``facts`` and ``problem`` of each experiment on the running model.
     """
 
     layers: tuple[ModelLayer, ...]
@@ -251,6 +252,7 @@ class TrainingHistory:
     calls: Mapping[str, SourceLine] = field(default_factory=dict)
     loads: tuple[Record, ...] = ()
     ranks: Mapping[int, TrainingHistory] = field(default_factory=dict)
+    experiments: tuple[Record, ...] = ()
 
     @cached_property
     def loss(self) -> Series:
@@ -278,6 +280,7 @@ class TrainingHistory:
             scalers=before(self.scalers),
             cycles=tuple(cycle for cycle in self.cycles if cycle.number < iteration),
             loads=before(self.loads),
+            experiments=before(self.experiments),
             ranks={rank: of.until(iteration) for rank, of in self.ranks.items()},
             loss_by_line={
                 line: earlier
@@ -408,6 +411,7 @@ class _HistoryBuilder:
             cycles=tuple(map(_cycle, self._of("cycle"))),
             calls={str(r["line"]): SourceLine(*r["place"]) for r in self._of("call") if r["place"]},
             loads=self._of("load"),
+            experiments=tuple(map(self._experiment, self._of("experiment"))),
             ended=self._ended,
             count=self._count,
             planned=self._planned,
@@ -416,6 +420,13 @@ class _HistoryBuilder:
                 for line, values in self._losses.items()
             },
         )
+
+    def _experiment(self, record: Record) -> Record:
+        facts = [
+            {**fact, "layer": self._named(fact["layer"])} if "layer" in fact else fact
+            for fact in record["facts"]
+        ]
+        return {**record, "facts": facts}
 
     def _of(self, kind: str) -> tuple[Record, ...]:
         return tuple(self._kinds.get(kind, ()))

@@ -13,6 +13,7 @@ import torch
 from epochzero.injected.iterations import Iterations
 from epochzero.run.watch.child.calls import Calls
 from epochzero.run.watch.child.components import Components
+from epochzero.run.watch.child.experiments.laboratory import Laboratory
 from epochzero.run.watch.child.losses import Loss
 from epochzero.run.watch.child.models import Models
 from epochzero.run.watch.child.origin import differences_of_pairs, origin
@@ -40,8 +41,10 @@ class Backward:
         components: Components,
         scenes: Scenes,
         calls: Calls,
+        laboratory: Laboratory,
     ) -> None:
         self.safety = safety
+        self._laboratory = laboratory
         self._records = records
         self._schedule = schedule
         self._iterations = iterations
@@ -70,6 +73,7 @@ class Backward:
         tensor = next(iter(tensors), None) if several else tensors
         if self._iterations.in_backward or not isinstance(tensor, torch.Tensor) or tensor.is_meta:
             return False
+        self._laboratory.backward_begins(tensor)
         # What looked like an evaluation trains.
         self._scenes.scene.evaluating = False
         where = place()
@@ -94,6 +98,7 @@ class Backward:
         """A backward pass has ended, or failed."""
         self.safety.deaf = False
         if self._scenes.scene.looking:
+            self._laboratory.backward_ended(self._components.optimizers())
             self._gradient = _first_gradient(self._models.parameters())
         if self._iterations.backward_ended():
             self._scenes.iteration_ended()
@@ -131,6 +136,7 @@ class Backward:
     @safe
     def step_begins(self, optimizer: Any) -> None:
         """An optimizer is about to step."""
+        self._laboratory.give_up()
         self._components.number(optimizer)
         if self._iterations.has_stepped(optimizer):
             self._scenes.iteration_ended()
@@ -174,6 +180,7 @@ class Backward:
             if self._records.is_first("step", (number, line_of(where), self._line)):
                 self._records.emit("step", optimizer=number, place=where, backward=self._line)
         self._scenes.passes.step_ended()
+        self._laboratory.step_ended()
         if ended:
             self._scenes.iteration_ended()
 

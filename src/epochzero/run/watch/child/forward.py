@@ -8,6 +8,7 @@ import torch
 
 from epochzero.injected.iterations import Iterations
 from epochzero.run.watch.child.calls import Calls
+from epochzero.run.watch.child.experiments.laboratory import Laboratory
 from epochzero.run.watch.child.models import Models
 from epochzero.run.watch.child.places import line_of, place, user_frame
 from epochzero.run.watch.child.records import Records
@@ -21,6 +22,7 @@ class Forward:
 
     Attributes:
         foreign: kinds of modules that are watched in another way.
+        laboratory: experiments on what is called.
     """
 
     def __init__(
@@ -31,8 +33,10 @@ class Forward:
         models: Models,
         scenes: Scenes,
         calls: Calls,
+        laboratory: Laboratory,
     ) -> None:
         self.safety = safety
+        self.laboratory = laboratory
         self.foreign: tuple[type, ...] = ()
         self._records = records
         self._iterations = iterations
@@ -74,6 +78,8 @@ class Forward:
         )
         self._stack.append(module)
         scene = self._scenes.scene
+        if scene.evaluating:
+            self.laboratory.give_up()
         path = self._models.path(module, module) if scene.looking or not scene.calls else ""
         scene.model_called(path, module, args, kwargs)
         # What the compiler has made of a model calls no modules, or traces them.
@@ -81,7 +87,15 @@ class Forward:
         if self._scenes.rests(module):
             self._stack.clear()
             return ""
+        if scene.looking and not scene.evaluating:
+            self.laboratory.model_called(module, [args, kwargs], self._iterations.number)
         return "outer"
+
+    def called_layer(self) -> tuple[str, bool]:
+        """The path of the layer that is being called, and whether any is."""
+        if not self._stack:
+            return "", False
+        return self._models.path(self._stack[-1], self._stack[0]), True
 
     @safe
     def leaves(self, module: Any, output: Any, entered: str) -> None:
@@ -100,6 +114,7 @@ class Forward:
             self._look_at_layer(module, self._models.path(module, outermost), output, entered)
         if entered == "outer":
             self._scenes.scene.model_left(output)
+            self.laboratory.model_returned(output)
 
     def _look_at_layer(self, module: Any, path: str, output: Any, entered: str) -> None:
         if not any(module._modules.values()):

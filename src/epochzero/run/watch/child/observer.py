@@ -13,6 +13,7 @@ from epochzero.run.watch.child.arguments import arguments
 from epochzero.run.watch.child.backward import Backward
 from epochzero.run.watch.child.calls import Calls
 from epochzero.run.watch.child.components import Components
+from epochzero.run.watch.child.experiments.laboratory import Laboratory
 from epochzero.run.watch.child.forward import Forward
 from epochzero.run.watch.child.models import Models
 from epochzero.run.watch.child.records import SCHEMA, Records
@@ -50,8 +51,13 @@ class Observer:
         self.components = Components(records, *common)
         calls = Calls(records)
         self._scenes = Scenes(records, schedule, *common, self.components, calls, chosen)
-        self.forward = Forward(records, *common, self._scenes, calls)
-        self.backward = Backward(records, schedule, *common, self.components, self._scenes, calls)
+        self._laboratory = laboratory = Laboratory(
+            records, schedule, self.safety, lambda: self.forward.called_layer()
+        )
+        self.forward = Forward(records, *common, self._scenes, calls, laboratory)
+        self.backward = Backward(
+            records, schedule, *common, self.components, self._scenes, calls, laboratory
+        )
         # A worker of a loader is no part of the training.
         safety = weakref.ref(self.safety)
         os.register_at_fork(after_in_child=lambda: _forget(safety))
@@ -82,6 +88,7 @@ class Observer:
             return
         self.safety.busy = True
         try:
+            self._laboratory.give_up()
             self._scenes.end()
             iterations = self._iterations.number
             self._records.emit("ended", iterations=iterations, spent=self._schedule.spent)

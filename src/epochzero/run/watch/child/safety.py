@@ -36,11 +36,12 @@ class Safety:
         gradients: whether the job computes them here; hooks compute none.
         resting: one more than the steps that are still left out, while steps are; then only the last of these methods run.
         thread: the one that is watched.
+        modes: how many modes of torch's dispatcher are ours.
     """
 
     def __init__(self, records: Records, schedule: Schedule, iterations: Iterations) -> None:
         self.ended = self.deaf = self.busy = self.gradients = self.idle = False
-        self.muted = self.resting = 0
+        self.muted = self.resting = self.modes = 0
         self.thread = threading.get_ident()
         self.schedule = schedule
         self._records = records
@@ -50,7 +51,7 @@ class Safety:
 
     def may_look(self, method: str) -> bool:
         """Whether a method of the observer may do its work here."""
-        if self.ended or self.busy or self.muted or _out_of_reach():
+        if self.ended or self.busy or self.muted or _out_of_reach(self.modes):
             return False
         if threading.get_ident() == self.thread:
             return True
@@ -131,10 +132,10 @@ def safe(method: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-def _out_of_reach() -> bool:
+def _out_of_reach(modes: int) -> bool:
     """Whether tensors have no values that may be read now, or others count what is done with them."""
     return bool(
-        torch._C._len_torch_dispatch_stack() > 0
+        torch._C._len_torch_dispatch_stack() > modes
         or torch._C._functorch.peek_interpreter_stack() is not None
         or (
             _HAS_CUDA

@@ -63,6 +63,11 @@ class Schedule:
         is_short = self._now - self._began < SHORT_S * number
         return _RESTS if is_short and number >= _SETTLED and not self._every else 0
 
+    @property
+    def elapsed(self) -> float:
+        """Seconds of the job so far."""
+        return self._clock() - self._began
+
     def begin(self) -> None:
         """An inspection begins."""
         # Of this thread: on a machine that others use as well, waiting is not ours.

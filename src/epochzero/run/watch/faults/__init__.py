@@ -15,6 +15,7 @@ from importlib.resources import files
 from pkgutil import iter_modules
 from types import MappingProxyType
 
+from epochzero.run.watch.faults._experiments import EXPERIMENTS
 from epochzero.run.watch.faults._relations import RELATIONS
 from epochzero.run.watch.faults._symptoms import SYMPTOMS
 from epochzero.run.watch.faults._table import Row
@@ -36,8 +37,9 @@ def catalogue() -> Mapping[str, Find]:
     """What looks for each fault and symptom, by its word."""
     modules = (module.name for module in iter_modules(__path__) if not module.name.startswith("_"))
     finds: dict[str, Find] = {name: import_module(f"{__name__}.{name}").find for name in modules}
-    for word in {*finds, *(row.word for row in (*RELATIONS, *SYMPTOMS))}:
-        rows = [row for row in (*RELATIONS, *SYMPTOMS) if row.word == word]
+    tables = (*EXPERIMENTS, *RELATIONS, *SYMPTOMS)
+    for word in {*finds, *(row.word for row in tables)}:
+        rows = [row for row in tables if row.word == word]
         finds[word] = partial(_find, rows, finds.get(word))
     return MappingProxyType(dict(sorted(finds.items())))
 

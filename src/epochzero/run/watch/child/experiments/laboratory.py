@@ -1,0 +1,181 @@
+"""Decides in which iterations to experiment, records them, and emits what the experiments find."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+
+from epochzero.run.watch.child.batches import tensors_in
+from epochzero.run.watch.child.experiments import dependence, step
+from epochzero.run.watch.child.experiments.dependence import Subject
+from epochzero.run.watch.child.experiments.tape import Recorder
+from epochzero.run.watch.child.experiments.worlds import UnfitError, random_states
+from epochzero.run.watch.child.places import place
+from epochzero.run.watch.child.records import Records, joined_rank
+from epochzero.run.watch.child.safety import Safety
+from epochzero.run.watch.child.schedule import Schedule
+
+FIRST, FACTOR, MOST = 2, 6, 3
+"""The iteration of the first experiment, how much later each next one is, and how many there are."""
+FREE_S, SHARE = 0.4, 0.01
+"""Seconds that experiments may take in any job, and their share of its time in addition."""
+_FORWARDS = 12
+"""How often the forward pass is computed again, at most, in all worlds of one iteration."""
+
+
+class Laboratory:
+    """Experiments on a few iterations of the training.
+
+    Args:
+        records: takes what is found.
+        schedule: knows how long the job takes.
+        safety: whether a hook runs now.
+        layer: the path of the layer that is being called, and whether any is.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        schedule: Schedule,
+        safety: Safety,
+        layer: Callable[[], tuple[str, bool]],
+    ) -> None:
+        self._records = records
+        self._schedule = schedule
+        self._safety = safety
+        self._layer = layer
+        self._recorder: Recorder | None = None
+        self._subject: Subject | None = None
+        self._before: Any = None
+        self._inputs: list[torch.Tensor] = []
+        self._next, self._count, self._iteration = FIRST, 0, 0
+        self._last, self._fastest = (0, 0.0), float("inf")
+        self._spent = 0.0
+
+    def model_called(self, module: Any, given: Any, iteration: int) -> None:
+        """A model is called to be trained: the recording begins, if it is time."""
+        self._note_time(iteration)
+        if self._recorder is not None or not self._is_due(module, iteration):
+            return
+        self._iteration = iteration
+        self._inputs = [tensor for _, tensor in tensors_in(given)]
+        self._recorder = Recorder(
+            lambda: not (self._safety.busy or self._safety.ended), self._where
+        )
+        tensors = [*self._inputs, *module.parameters()]
+        self._recorder.tape.random = random_states(tensors)
+        self._safety.modes = 1
+        self._recorder.__enter__()  # type: ignore[no-untyped-call]
+
+    def model_returned(self, output: Any) -> None:
+        """The outermost call of a model has ended."""
+        if self._recorder is not None:
+            for _, tensor in tensors_in(output):
+                number = self._recorder.number(tensor)
+                if number is not None:
+                    self._recorder.tape.outputs.append(number)
+
+    def backward_begins(self, loss: torch.Tensor) -> None:
+        """The loss is known: the recording ends."""
+        recorder = self._recorder
+        if recorder is None:
+            return
+        number = recorder.number(loss)
+        numbers = [recorder.number(tensor) for tensor in self._inputs]
+        tape = recorder.tape
+        self.give_up()
+        if number is None or tape.problem:
+            self._emit([], tape.problem or "the loss was not recorded")
+            return
+        inputs = [n for n in numbers if n in tape.leaves and tape.leaves[n].dim()]
+        count = tape.leaves[inputs[0]].shape[0] if inputs else 0
+        self._subject = Subject(
+            tape,
+            number,
+            loss.detach().clone(),
+            [n for n in inputs if tape.leaves[n].shape[0] == count],
+            frozenset(n for n, v in tape.leaves.items() if isinstance(v, torch.nn.Parameter)),
+        )
+
+    def backward_ended(self, optimizers: Iterable[Any]) -> None:
+        """Gradients are known, and parameters are as they were: experiments."""
+        if self._subject is None:
+            return
+        held = {id(p) for o in optimizers for group in o.param_groups for p in group["params"]}
+        leaves = self._subject.tape.leaves
+        self._subject.without = [
+            n
+            for n in self._subject.parameters
+            if id(leaves[n]) in held and leaves[n].requires_grad and leaves[n].grad is None
+        ]
+        self._run(dependence.facts, self._subject)
+        self._before = self._subject and step.parameters_before(self._subject)
+
+    def step_ended(self) -> None:
+        """Parameters have been changed: how the loss of the batch is now."""
+        subject, before, self._subject, self._before = self._subject, self._before, None, None
+        if subject is not None and before:
+            self._run(step.facts, subject, before)
+
+    def give_up(self) -> None:
+        """Ends a recording."""
+        if self._recorder is not None:
+            self._recorder.close()
+            self._recorder = None
+            self._safety.modes = 0
+        self._inputs = []
+
+    def _run(self, experiment: Callable[..., list[dict[str, Any]]], *subject: Any) -> None:
+        leaves = subject[0].tape
+        began, spent = time.thread_time(), self._schedule.spent
+        try:
+            if any(leaves.leaves[n]._version != leaves.versions[n] for n in subject[0].inputs):
+                raise UnfitError("the batch was written to")
+            self._emit(experiment(*subject, began + self._left()), "")
+        except UnfitError as error:
+            self._emit([], str(error))
+            self._subject = None
+        finally:
+            # Inspections have a budget of their own.
+            taken = time.thread_time() - began
+            self._spent += taken
+            self._schedule.spent = spent - taken
+
+    def _emit(self, facts: Sequence[dict[str, Any]], problem: str) -> None:
+        self._records.emit(
+            "experiment", iteration=self._iteration, facts=facts, problem=problem, spent=self._spent
+        )
+
+    def _left(self) -> float:
+        return FREE_S + SHARE * self._schedule.elapsed - self._spent
+
+    def _is_due(self, module: Any, iteration: int) -> bool:
+        if self._count >= MOST or iteration < self._next or not iteration:
+            return False
+        if _FORWARDS * self._fastest / 2 > self._left() or joined_rank() is not None:
+            return False
+        self._next, self._count = iteration * FACTOR, self._count + 1
+        return not _is_compiled(module)
+
+    def _note_time(self, iteration: int) -> None:
+        """How long an iteration takes: the shortest between the first calls of two in a row."""
+        before, began = self._last
+        if iteration != before or not began:
+            self._last = iteration, time.thread_time()
+        if iteration == before + 1 and began:
+            self._fastest = min(self._fastest, self._last[1] - began)
+
+    def _where(self) -> tuple[list[Any] | None, str, bool]:
+        return place(), *self._layer()
+
+
+def _is_compiled(module: Any) -> bool:
+    """Whether the compiler takes part: it makes other kernels where operators are recorded."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    compiled = dynamo is not None and bool(dynamo.counters.get("frames"))
+    parallel = ("DataParallel", "OptimizedModule", "ScriptModule", "RecursiveScriptModule")
+    return compiled or any(type(part).__name__ in parallel for part in module.modules())

@@ -1,0 +1,236 @@
+"""Experiments on the running model: what depends on what is found with its line, and correct trainings show nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from epochzero.run.watch.child.experiments import dependence, laboratory, tape
+from epochzero.run.watch.child.experiments.tape import Recorder
+from epochzero.run.watch.child.experiments.worlds import UnfitError
+from epochzero.run.watch.faults._experiments import EXPERIMENTS
+from epochzero.run.watch.history import TrainingHistory, read_records
+from epochzero.run.watch.model import TrainingFinding
+from tests.run.watch.child.conftest import Heard, watched
+
+Forward = Callable[..., Any]
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+COUNT, LENGTH, WORDS = 6, 8, 12
+
+
+class _Model(nn.Module):
+    """Layers for sequences, which a function puts together."""
+
+    def __init__(self, forward: Forward, **layers: nn.Module) -> None:
+        super().__init__()
+        self.parts = nn.ModuleDict(layers)
+        self._forward = forward
+
+    def forward(self, *given: torch.Tensor) -> Any:
+        return self._forward(self.parts, *given)
+
+
+def _trained(
+    make: Callable[[], nn.Module],
+    batch: Callable[[], tuple[Any, Any]],
+    loss_of: Loss = functional.mse_loss,
+) -> Heard:
+    torch.manual_seed(0)
+    with watched() as heard:
+        model = make()
+        optimizer = torch.optim.SGD(model.parameters(), 0.01)
+        for _ in range(4):
+            given, target = batch()
+            loss: Any = loss_of(model(*given), target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return heard
+
+
+def _findings(heard: Heard) -> list[TrainingFinding]:
+    history: TrainingHistory = read_records(heard)
+    assert history.experiments
+    assert not any(of["problem"] for of in history.experiments)
+    return [finding for row in EXPERIMENTS for finding in row.find(history)]
+
+
+def _found(*arguments: Any) -> list[tuple[str, str]]:
+    """Kinds of faults, each with the text of its line."""
+    return [(f.word, f.place.text if f.place else "") for f in _findings(_trained(*arguments))]
+
+
+def _vectors() -> tuple[Any, Any]:
+    x = torch.randn(COUNT, LENGTH, 4)
+    return (x,), x[:, -1, :1].clone()
+
+
+def _tokens() -> tuple[Any, Any]:
+    x = torch.randint(1, WORDS, (COUNT, LENGTH + 1))
+    return (x[:, :-1].clone(),), x[:, 1:].clone()
+
+
+def _of_tokens(scores: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    return functional.cross_entropy(scores.flatten(0, 1), target.flatten())
+
+
+def _recurrent(*, batch_first: bool) -> nn.Module:
+    rnn = nn.LSTM(4, 5, batch_first=batch_first)
+    head = nn.Sequential(nn.BatchNorm1d(5), nn.Dropout(0.2), nn.Linear(5, 1))
+    return _Model(lambda of, x: of["head"](of["rnn"](x)[0][:, -1]), rnn=rnn, head=head)
+
+
+def test_a_recurrent_layer_across_the_batch() -> None:
+    found = _found(partial(_recurrent, batch_first=False), _vectors)
+    assert found == [("input_invalid", "rnn = nn.LSTM(4, 5, batch_first=batch_first)")]
+
+
+def test_normalization_and_dropout_are_no_mixing() -> None:
+    assert _found(partial(_recurrent, batch_first=True), _vectors) == []
+
+
+def test_a_softmax_over_the_batch() -> None:
+    def forward(of: Any, x: torch.Tensor) -> Any:
+        weights = torch.softmax(of["score"](x), dim=0)
+        return of["head"]((weights * x).sum(1))
+
+    make = partial(_Model, forward, score=nn.Linear(4, 1), head=nn.Linear(4, 1))
+    line = 'weights = torch.softmax(of["score"](x), dim=0)'
+    assert _found(make, _vectors) == [("activation_wrong", line)]
+
+
+def test_a_view_instead_of_a_transpose() -> None:
+    def forward(of: Any, x: torch.Tensor) -> Any:
+        y = x.view(4, COUNT, LENGTH).permute(1, 0, 2)
+        return of["head"](y.flatten(1))
+
+    make = partial(_Model, forward, head=nn.Linear(4 * LENGTH, 1))
+    assert _found(make, _vectors) == [
+        ("input_invalid", "y = x.view(4, COUNT, LENGTH).permute(1, 0, 2)")
+    ]
+
+
+def test_a_column_against_a_row() -> None:
+    def loss_of(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return (output - target.flatten()).square().mean()
+
+    make = partial(_Model, lambda of, x: of["head"](x[:, -1]), head=nn.Linear(4, 1))
+    line = "return (output - target.flatten()).square().mean()"
+    assert _found(make, _vectors, loss_of) == [("loss_wrong", line)]
+
+
+def test_targets_of_other_examples() -> None:
+    def loss_of(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return functional.l1_loss(output, target.roll(1, 0))
+
+    make = partial(_Model, lambda of, x: of["head"](x[:, -1]), head=nn.Linear(4, 1))
+    line = "return functional.l1_loss(output, target.roll(1, 0))"
+    assert _found(make, _vectors, loss_of) == [("labels_wrong", line)]
+
+
+def test_targets_without_influence() -> None:
+    def loss_of(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return (output - target * 0).square().mean()
+
+    make = partial(_Model, lambda of, x: of["head"](x[:, -1]), head=nn.Linear(4, 1))
+    assert ("loss_wrong", "return (output - target * 0).square().mean()") in _found(
+        make, _vectors, loss_of
+    )
+
+
+def test_gradients_that_are_cut() -> None:
+    def forward(of: Any, x: torch.Tensor) -> Any:
+        hidden = of["first"](x[:, -1])
+        hidden = torch.relu(hidden).detach()
+        return of["head"](hidden)
+
+    make = partial(_Model, forward, first=nn.Linear(4, 5), head=nn.Linear(5, 1))
+    assert _found(make, _vectors) == [("parameters_frozen", "hidden = torch.relu(hidden).detach()")]
+
+
+def test_an_input_without_influence() -> None:
+    def batch() -> tuple[Any, Any]:
+        (x,), y = _vectors()
+        return (x, torch.randn(COUNT, 1)), y
+
+    def forward(of: Any, x: torch.Tensor, time: torch.Tensor) -> Any:
+        of["time"](time)
+        return of["head"](x[:, -1])
+
+    make = partial(_Model, forward, time=nn.Linear(1, 4), head=nn.Linear(4, 1))
+    assert ("layer_unused", 'of["time"](time)') in _found(make, batch)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_language_model_that_looks_ahead(causal: bool) -> None:
+    def forward(of: Any, x: torch.Tensor) -> Any:
+        h = of["words"](x)[:, None]
+        h = functional.scaled_dot_product_attention(h, h, h, is_causal=causal)
+        return of["head"](h[:, 0])
+
+    make = partial(_Model, forward, words=nn.Embedding(WORDS, 6), head=nn.Linear(6, WORDS))
+    line = "h = functional.scaled_dot_product_attention(h, h, h, is_causal=causal)"
+    assert _found(make, _tokens, _of_tokens) == ([] if causal else [("data_leaked", line)])
+
+
+def test_losses_after_steps_of_other_sizes() -> None:
+    make = partial(_Model, lambda of, x: of["head"](x[:, -1]), head=nn.Linear(4, 1))
+    facts = [f for r in _trained(make, _vectors).of("experiment") for f in r["facts"]]
+    step = next(fact for fact in facts if fact["name"] == "step")
+    assert step["before"] > step["losses"][0] > step["losses"][1] > step["losses"][2]
+
+
+def test_a_training_that_reuses_its_own_random_numbers() -> None:
+    generator = torch.Generator().manual_seed(1)
+
+    def forward(of: Any, x: torch.Tensor) -> Any:
+        noise = torch.randn(x.shape, generator=generator)
+        return of["head"](functional.dropout(x + noise, 0.2)[:, -1])
+
+    assert _found(lambda: _Model(forward, head=nn.Linear(4, 1)), _vectors) == []
+
+
+def test_a_state_that_the_model_writes_to() -> None:
+    def forward(of: Any, x: torch.Tensor) -> Any:
+        seen[0] = x.detach().mean()
+        return of["head"](x[:, -1] - seen[0])
+
+    seen = torch.zeros(2)
+    heard = _trained(lambda: _Model(forward, head=nn.Linear(4, 1)), _vectors)
+    assert [f for f in _findings(heard) if f.word != "input_invalid"] == []
+    assert float(seen[1]) == 0
+
+
+def test_what_is_too_large_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tape, "MOST_BYTES", 1)
+    heard = _trained(partial(_recurrent, batch_first=False), _vectors)
+    assert {record["problem"] for record in heard.of("experiment")} == {"too much memory"}
+
+
+def test_nothing_is_left_behind() -> None:
+    with watched():
+        model = nn.Linear(4, 1)
+        for _ in range(laboratory.FIRST + 1):
+            model(torch.randn(COUNT, 4)).sum()  # never a backward pass
+    assert torch._C._len_torch_dispatch_stack() == 0
+
+
+def test_a_recording_of_another_loss_is_discarded() -> None:
+    model = nn.Linear(4, 1)
+    recorder = Recorder(lambda: True, lambda: (None, "", False))
+    x = torch.randn(COUNT, 4)
+    with recorder:
+        loss = model(x).mean()
+    number = recorder.number(loss)
+    assert number is not None
+    recorded = recorder.close()
+    recorded.random = [torch.get_rng_state()]
+    subject = dependence.Subject(recorded, number, loss.detach() + 1, [0], frozenset())
+    with pytest.raises(UnfitError):
+        dependence.facts(subject, float("inf"))
