@@ -26,6 +26,9 @@ FREE_S, SHARE = 0.4, 0.01
 _FORWARDS = 12
 """How often the forward pass is computed again, at most, in all worlds of one iteration."""
 
+_OTHERS_CALL = ("DataParallel", "OptimizedModule", "ScriptModule", "RecursiveScriptModule")
+"""Modules that are called in other threads, or not by Python."""
+
 
 class Laboratory:
     """Experiments on a few iterations of the training.
@@ -55,6 +58,7 @@ class Laboratory:
         self._next, self._count, self._iteration = FIRST, 0, 0
         self._last, self._fastest = (0, 0.0), float("inf")
         self._spent = 0.0
+        self._compilations = _compilations()
 
     def model_called(self, module: Any, given: Any, iteration: int) -> None:
         """A model is called to be trained: the recording begins, if it is time."""
@@ -159,7 +163,11 @@ class Laboratory:
         if _FORWARDS * self._fastest / 2 > self._left() or joined_rank() is not None:
             return False
         self._next, self._count = iteration * FACTOR, self._count + 1
-        return not _is_compiled(module)
+        # The compiler makes other kernels where operators are recorded.
+        compiled = _compilations() > self._compilations
+        return not compiled and not any(
+            type(part).__name__ in _OTHERS_CALL for part in module.modules()
+        )
 
     def _note_time(self, iteration: int) -> None:
         """How long an iteration takes: the shortest between the first calls of two in a row."""
@@ -173,9 +181,7 @@ class Laboratory:
         return place(), *self._layer()
 
 
-def _is_compiled(module: Any) -> bool:
-    """Whether the compiler takes part: it makes other kernels where operators are recorded."""
+def _compilations() -> int:
+    """How many functions the compiler has been asked to compile."""
     dynamo = sys.modules.get("torch._dynamo.utils")
-    compiled = dynamo is not None and bool(dynamo.counters.get("frames"))
-    parallel = ("DataParallel", "OptimizedModule", "ScriptModule", "RecursiveScriptModule")
-    return compiled or any(type(part).__name__ in parallel for part in module.modules())
+    return sum(dynamo.counters["frames"].values()) if dynamo is not None else 0
