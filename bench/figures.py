@@ -15,7 +15,7 @@ import operator
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -141,6 +141,19 @@ def cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
+def expanded(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The rows, where one with ``each`` becomes a row for each set that has been evaluated."""
+    for row in rows:
+        if "each" not in row:
+            yield row
+            continue
+        evaluated = {part.partition("_first_look")[0] for part in result(row["result"])["numbers"]}
+        for name, ordinal in TABLE[row["each"]].items():
+            if {f"{name}_open", f"{name}_held_out"} <= evaluated:
+                text = json.dumps(row).replace("SET", name).replace("ORDINAL", ordinal)
+                yield json.loads(text)
+
+
 def page() -> str:
     """``docs/numbers.md``."""
     lines = ["# Numbers", "", TABLE["introduction"]]
@@ -148,7 +161,7 @@ def page() -> str:
         lines += [f"## {section['title']}", "", section.get("text", ""), ""]
         lines += markdown(
             ("What", "Cases", "EpochZero, strict", "Lenient", "Evaluation", "Target", "Others"),
-            [cells(row) for row in section["row"]],
+            [cells(row) for row in expanded(section["row"])],
         )
         lines += ["", section.get("after", "")]
     independent = TABLE["independent"]

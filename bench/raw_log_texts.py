@@ -25,6 +25,7 @@ __all__ = [
     "EVALUATED",
     "HALVES",
     "LABELS",
+    "NUMBERED",
     "SETS",
     "RawLog",
     "Root",
@@ -36,14 +37,12 @@ __all__ = [
 ]
 
 LABELS = REPOSITORY / "bench" / "labels" / "raw_logs.jsonl"
+NUMBERED = range(2, 8)
+"""Numbers of the blind sets after the first one. A new set needs its file and a higher end here."""
 SETS = (
     LABELS,
     LABELS.with_name("raw_logs_blind.jsonl"),
-    LABELS.with_name("raw_logs_blind_2.jsonl"),
-    LABELS.with_name("raw_logs_blind_3.jsonl"),
-    LABELS.with_name("raw_logs_blind_4.jsonl"),
-    LABELS.with_name("raw_logs_blind_5.jsonl"),
-    LABELS.with_name("raw_logs_blind_6.jsonl"),
+    *(LABELS.with_name(f"raw_logs_blind_{number}.jsonl") for number in NUMBERED),
 )
 EVALUATED = SETS[:4]
 """Sets whose logs have all been evaluated: used for development, and to train models."""

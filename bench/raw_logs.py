@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +22,16 @@ from pathlib import Path
 from typing import Any
 
 from common import DataFile, commit, fold, jsonl, line_hash, rate, save
-from raw_log_texts import HALVES, LABELS, SETS, RawLog, all_logs, cached, default_cache
+from raw_log_texts import (
+    HALVES,
+    LABELS,
+    NUMBERED,
+    SETS,
+    RawLog,
+    all_logs,
+    cached,
+    default_cache,
+)
 from rivals import Answer, Rival, answer_of
 from rivals.choice import add_options, chosen, not_run
 from scoring import Gold, Scored, accuracy, calibration, macro_f1, with_interval
@@ -36,9 +44,11 @@ from epochzero.reports.statistics import confusion, kappa
 LOOKS = LABELS.with_name("raw_logs_looks.jsonl")
 FIRST_LOOK = LABELS.with_name("raw_logs_first_look.jsonl")
 FIELDS = ("root_cause", "phase", "retry")
-BLIND = ("blind", *(f"blind_{number}_{half}" for number in (2, 3, 4, 5, 6) for half in HALVES))
+BLIND = ("blind", *(f"blind_{number}_{half}" for number in NUMBERED for half in HALVES))
 PARTS = (*HALVES, *BLIND)
-DEVELOPMENT = tuple(part for part in PARTS if not re.fullmatch("blind_[3456]_held_out", part))
+DEVELOPMENT = tuple(
+    part for part in PARTS if part not in {f"blind_{number}_held_out" for number in NUMBERED[1:]}
+)
 """Parts whose single logs may be inspected."""
 
 

@@ -56,6 +56,16 @@ def test_a_figure_that_the_result_lacks_is_an_error(figures: ModuleType) -> None
         figures.measured_figure("{epochzero.nowhere}", "watch")
 
 
+def test_a_repeated_row_is_written_for_the_sets_that_were_evaluated(
+    figures: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(figures.TABLE, "sets", {"blind_2": "second", "blind_99": "latest"})
+    row = {"each": "sets", "result": "raw_logs", "what": "the ORDINAL set", "strict": "{SET_open}"}
+    plain = {"result": "raw_logs", "what": "another SET"}
+    shown = [(row["what"], row.get("strict")) for row in figures.expanded([row, plain])]
+    assert shown == [("the second set", "{blind_2_open}"), ("another SET", None)]
+
+
 def test_keys_may_contain_dots(figures: ModuleType) -> None:
     assert figures.look_up({"p0.7": {"share": 1}, "p0": {"7": 2}}, "p0.7.share") == 1
 

@@ -108,7 +108,7 @@ def test_references_are_complete_and_contain_no_text(texts: ModuleType) -> None:
 
 
 def test_a_repository_is_in_one_half_that_its_name_decides(texts: ModuleType) -> None:
-    prefixes = ("", None, "blind_2_", "blind_3_", "blind_4_", "blind_5_", "blind_6_")
+    prefixes = ("", None, *(f"blind_{number}_" for number in texts.NUMBERED))
     for path, prefix in zip(texts.SETS, prefixes, strict=True):
         for log in texts.raw_logs(path) if prefix is not None else ():
             assert log.half == prefix + texts.half_of(log.repository)
