@@ -75,7 +75,7 @@ def test_a_shuffling_loader_follows_the_seed(own: str) -> None:
         ("texts", "item 1 is a pair of str and int, which cannot be converted to tensors"),
         ("hot", "convert one-hot labels"),
         ("hot_items", "convert one-hot labels"),
-        ("number", "gives a int"),
+        ("number", "returns a int"),
         ("Breaks", r"fails with ZeroDivisionError: division by zero \(own_data\.py, line \d+\)"),
         ("absent", "has no absent"),
     ],
@@ -104,12 +104,12 @@ def test_a_table_has_inputs_labels_and_groups(tmp_path: Path) -> None:
     ("text", "target", "told"),
     [
         ("a,b\n1,2\n", None, "pass --target; there are a, b"),
-        ("a,b\n1,2\n", "c", "there is no column 'c'"),
+        ("a,b\n1,2\n", "c", "has no column 'c'"),
         ("a,b\n1,2\nx,2\n", "b", "column 'a' contains 'x', which is not a number"),
         ("a,b\n1,2\n,2\n", "b", "NaN or infinity, the first of them example 2, column 'a'"),
         ("a,b\n1,2\n1,2,3\n", "b", "record 2: "),
         ("b\n1\n2\n", "b", "has no column except that of the labels"),
-        ("a,b\n", "b", "there is no column"),
+        ("a,b\n", "b", "has no column"),
     ],
 )
 def test_a_table_that_cannot_be_used_is_told_of(

@@ -103,7 +103,7 @@ def test_a_pickled_model_is_refused_and_not_run(
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("nothing.py:build", "there is no file"),
+        ("nothing.py:build", "does not exist"),
         ("net.py:absent", "has no absent"),
         ("net.py:broken", r"fails with KeyError: 'weights' \(net.py, line \d+\)"),
         ("net.py:number", "returns a int, not a torch.nn.Module"),
@@ -162,7 +162,7 @@ def test_logits_are_found_in_what_a_model_gives(output: object) -> None:
     ("output", "told"),
     [
         ({"scores": LOGITS}, "a mapping with 'scores'"),
-        (None, "gives a NoneType"),
+        (None, "returns a NoneType"),
         ((), "a tuple of nothing"),
         (LOGITS[:, 0], r"shape \(2,\) for 2 examples"),
         (LOGITS[:, :1], "A single logit z becomes two"),

@@ -116,7 +116,7 @@ def test_evaluate_attacks(run: Command, folder: Path) -> None:
         ("cli_net.py:build", ("--weights", "none.pt"), "no such file of weights"),
         ("cli_net.py:build", ("--weights", "-", "--weights", "-"), "2 times for 1 models"),
         ("cli_net.py:build", ("--device", "cuda:99"), "is not a device"),
-        ("cli_net.py:build", ("--untrained", "--group", "sex"), "there is no column 'sex'"),
+        ("cli_net.py:build", ("--untrained", "--group", "sex"), "has no column 'sex'"),
     ],
 )
 def test_what_cannot_be_used_ends_with_2(
@@ -189,7 +189,7 @@ def test_mutate_refuses_what_is_no_training(run: Command, tmp_path: Path) -> Non
     (tmp_path / "a.py").write_text("print('hello')\n")
     (tmp_path / "b.py").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "c.py").write_text("x = (\n")
-    for name, message in (("a", "is it a PyTorch training program?"), ("b", "is not UTF-8 text"), ("c", "line 1: does not parse")):  # fmt: skip
+    for name, message in (("a", "is it a PyTorch training program?"), ("b", "is not UTF-8 text"), ("c", "line 1: cannot be parsed")):  # fmt: skip
         done = run("model", "mutate", tmp_path / f"{name}.py", "--all", "-o", tmp_path / "m")
         assert done.code == 2
         assert message in done.err

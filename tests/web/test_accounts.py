@@ -215,7 +215,7 @@ def test_a_provider_that_is_away_is_named(tmp_path: Path, settings: Path, issuer
         ('role = "admin"', "", "exactly group, team and role"),
         ('group = "hpc"', "group = []", "must be strings"),
         ("[[member]]", "[[members]]", "unknown setting 'members'"),
-        ("url =", "scope = 3\nurl =", "scope must be a text"),
+        ("url =", "scope = 3\nurl =", "scope must be a string"),
         ("[[member]]", "[member", "is not TOML"),
     ],
 )

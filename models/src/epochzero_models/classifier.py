@@ -199,7 +199,7 @@ def _as_logits(raw: Any, count: int, name: str) -> Tensor:
     scores = _scores(raw)
     if not isinstance(scores, Tensor):
         raise InputError(
-            f"{name}: gives {_described(raw)}; a tensor with a score for each class is expected, "
+            f"{name}: returns {_described(raw)}; expected a tensor with a score for each class, "
             "shape (n, classes), or a tuple that begins with it, or a mapping with 'logits'"
         )
     if scores.ndim != 2 or len(scores) != count or scores.shape[1] < 2:

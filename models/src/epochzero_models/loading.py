@@ -253,7 +253,7 @@ def _needed(module: str, extra: str, path: Path) -> ModuleType:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise InputError(f"{path}: needs {package}: {_install(extra)}") from error
+        raise InputError(f"{path}: requires {package}: {_install(extra)}") from error
 
 
 def _install(extra: str) -> str:

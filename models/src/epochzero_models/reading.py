@@ -95,8 +95,8 @@ def _from_code(
     if isinstance(made, Iterable) or hasattr(made, "__getitem__"):
         return _collected(source, made, on_progress)
     raise InputError(
-        f"{source}: gives a {type(made).__name__}; a dataset or loader of torch, a pair of arrays "
-        "(inputs, labels), or a mapping of arrays is expected"
+        f"{source}: returns a {type(made).__name__}; expected a dataset or loader of torch, a pair of arrays "
+        "(inputs, labels), or a mapping of arrays"
     )
 
 
@@ -113,7 +113,7 @@ def _collected(source: str, made: Any, on_progress: ProgressCallback | None) -> 
         size += x.numel() * x.element_size()
         if size > MOST_BYTES:
             raise InputError(
-                f"{source}: needs more than {MOST_BYTES >> 30} GB of memory; pass a part of the data"
+                f"{source}: requires more than {MOST_BYTES >> 30} GB of memory; pass a part of the data"
             )
         if on_progress:
             on_progress(f"{source}: {number:,} {'batches' if batched else 'examples'} read")
@@ -189,7 +189,7 @@ def _joined(parts: Sequence[Any]) -> Any:
 def _from_columns(source: str, columns: Columns, target: str | None, group: str | None) -> Examples:
     label = label_column(source, columns, target)
     if group is not None and group not in columns:
-        raise InputError(f"{source}: there is no column {group!r}; {_known(columns)}")
+        raise InputError(f"{source}: has no column {group!r}; {_known(columns)}")
     rest = {name: values for name, values in columns.items() if name != label}
     groups = () if group is None else _groups(source, group, columns[group])
     names: tuple[str, ...] = ()
@@ -197,7 +197,7 @@ def _from_columns(source: str, columns: Columns, target: str | None, group: str 
     if wide:
         name = next((name for name in INPUT_NAMES if name in wide), wide[0])
         if len(wide) > 1 and name not in INPUT_NAMES:
-            raise InputError(f"{source}: several arrays may be the inputs, {wide}; call one x")
+            raise InputError(f"{source}: several arrays could be the inputs, {wide}; call one x")
         inputs = _inputs(source, rest[name])
     else:
         names = tuple(n for n, values in rest.items() if n != group or _are_numbers(values))
@@ -216,7 +216,7 @@ def label_column(source: str, columns: Columns, target: str | None) -> str:
     """
     if target is not None:
         if target not in columns:
-            raise InputError(f"{source}: there is no column {target!r}; {_known(columns)}")
+            raise InputError(f"{source}: has no column {target!r}; {_known(columns)}")
         return target
     named = [name for name in columns if name in LABEL_NAMES]
     if len(named) != 1:

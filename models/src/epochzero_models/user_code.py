@@ -34,10 +34,10 @@ def made_by(source: str) -> Any:
     """
     named = _NAMED.fullmatch(source)
     if named is None:
-        raise InputError(f"{source}: is not named as file.py:function")
+        raise InputError(f"{source}: must have the form file.py:function")
     path = Path(named["file"])
     if not path.is_file():
-        raise InputError(f"{source}: there is no file {path}")
+        raise InputError(f"{source}: the file {path} does not exist")
     with as_input_error(source):
         made = getattr(_imported(path.resolve()), named["name"], None)
         if made is None:

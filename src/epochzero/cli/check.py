@@ -119,7 +119,7 @@ def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     "--serve",
     "serves",
     is_flag=True,
-    help="Make later checks of this user faster: stay in memory and carry them out.",
+    help="Make later checks of this user faster: stay in memory and run them.",
 )
 @click.option("--rules", "list_rules", is_flag=True, help="List the rules and exit.")
 @click.pass_context
@@ -166,7 +166,9 @@ def command(
         return
     if serves:
         if job:
-            raise click.UsageError("--serve takes no command: it carries out those of later checks")
+            raise click.UsageError(
+                "--serve takes no command: it runs the checks that later commands request"
+            )
         _serve()
         return
     if not job:

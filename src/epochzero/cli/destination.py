@@ -76,5 +76,5 @@ def send_all(to: Destination, runs: Path) -> None:
                     break
     if trouble:
         left = counted(len(waiting) - sent, "attempt")
-        raise InputError(f"{trouble}; {left} could not be sent, {sent} were")
+        raise InputError(f"{trouble}; {left} could not be sent; sent: {sent}")
     click.echo(f"{counted(sent, 'attempt')} sent to {to.url}", err=True)

@@ -18,9 +18,9 @@ _COLORS = {"works": "green", "limited": "yellow", "missing": None}
 @click.command(name="doctor")
 @format_option("Output format.")
 def command(form: str) -> None:
-    """Report what of EpochZero works on this machine, and what to install for the rest.
+    """Report which parts of EpochZero work on this machine, and what to install for the others.
 
-    Nothing is changed. A missing extra is no error: each adds something that its line names.
+    Nothing is changed. A missing extra is not an error; its line names what it adds.
 
     \b
     epochzero doctor

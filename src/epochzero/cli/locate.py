@@ -119,7 +119,11 @@ _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
     help="Send the report and the first 20 places to the language model at this OpenAI-compatible API, "
     "which reorders them. Without it, nothing is sent.",
 )
-@click.option("--rerank-model", metavar="NAME", help="Its model.  [default: its only one]")
+@click.option(
+    "--rerank-model",
+    metavar="NAME",
+    help="Model of that API.  [default: the only one that it offers]",
+)
 @click.option(
     "--rerank-price",
     metavar="IN,OUT",

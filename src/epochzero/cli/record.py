@@ -40,8 +40,8 @@ def command(
     """Record a finished Slurm job that was not started with `epochzero run`.
 
     The final state is read from sacct, the cause from the job's log. In an EpilogSlurmctld or Epilog
-    script of Slurm, SLURM_JOB_ID provides the job ID. The script never waits: if Slurm does not know the final
-    state yet, a background process records the job when it is complete. A job that is already
+    script of Slurm, SLURM_JOB_ID provides the job ID. The script never waits: if the final state is not
+    available yet, a background process records the job when it is complete. A job that is already
     recorded is not changed.
 
     \b
@@ -50,8 +50,8 @@ def command(
 
     With --send, the job is also sent to the team server, with all jobs that could not be sent before.
 
-    Exit code 0 if the job was recorded, 2 if Slurm does not know it, it has not finished, or it cannot
-    be stored.
+    Exit code 0 if the job was recorded, 2 if Slurm has no record of it, it has not finished, or it
+    cannot be stored.
     """
     if not job_id:
         raise click.UsageError("missing job ID: pass --job-id (epilogs set SLURM_JOB_ID)")

@@ -202,7 +202,7 @@ def _injected(
     "--opentelemetry",
     "spans",
     is_flag=True,
-    help="Export spans of the job and its attempts over OTLP, as the OTEL_EXPORTER_OTLP_* variables say.",
+    help="Export spans of the job and its attempts over OTLP, as the OTEL_EXPORTER_OTLP_* variables specify.",
 )
 @click.option("--watch", "watches", is_flag=True, help="Detect training faults (PyTorch).")
 @click.option(

@@ -86,7 +86,7 @@ def _require(names: tuple[str, ...], extra: str) -> None:
     "--sign-in",
     metavar="FILE",
     type=_file,
-    help="Sign in with accounts of an OpenID Connect provider; FILE says which group is in which team.",
+    help="Sign in with accounts of an OpenID Connect provider; FILE maps groups to teams.",
 )
 @click.pass_context
 def command(
@@ -107,7 +107,7 @@ def command(
 ) -> None:
     """Run a team server that collects failures and serves a web UI.
 
-    Without a team, the server accepts only local requests and requires no token. With one, each request bears a
+    Without a team, the server accepts only local requests and requires no token. With one, each request requires a
     token of its team.
 
     \b

@@ -256,7 +256,7 @@ def diff(first: str, second: str, form: str) -> None:
 
 @command.command(name="presets")
 def list_presets() -> None:
-    """List the GPU names known to targets: gpus = "8 x H100"."""
+    """List the GPU names that a target can use: gpus = "8 x H100"."""
     from epochzero.check.target import first_cuda, presets
 
     for name, gpu in presets().items():

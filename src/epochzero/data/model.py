@@ -224,7 +224,7 @@ def _numbers(written: Mapping[str, Any] | None) -> Numbers | None:
         return None
     quantiles = tuple(map(float, written["quantiles"]))
     if len(quantiles) != len(LEVELS):
-        raise ValueError(f"{len(quantiles)} quantiles, not {len(LEVELS)}")
+        raise ValueError(f"expected {len(LEVELS)} quantiles, got {len(quantiles)}")
     return Numbers(**{**written, "quantiles": quantiles})
 
 

@@ -110,7 +110,7 @@ def read_provider(path: Path) -> Provider:
         _check_address(path, name, data[name])
     optional = {name: data[name] for name in _OPTIONAL if name in data}
     if wrong := [name for name, value in optional.items() if not isinstance(value, str)]:
-        raise InputError(f"{path}: {wrong[0]} must be a text")
+        raise InputError(f"{path}: {wrong[0]} must be a string")
     secret = _secret(path, path.parent / data["client_secret_file"])
     members = _members(path, data.get("member"))
     return Provider(data["issuer"], data["client_id"], secret, data["url"], members, **optional)

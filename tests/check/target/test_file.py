@@ -163,7 +163,7 @@ def test_a_gpu_without_a_number_is_one_and_the_name_says_so() -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("T5", "no GPU 'T5' is known. `epochzero target presets` lists"),
+        ("T5", "unknown GPU 'T5'. `epochzero target presets` lists"),
         ("V10", "is known; did you mean V100"),
     ],
 )

@@ -228,7 +228,7 @@ def _laid_out(path: Path, layout: Mapping[str, Any]) -> Mapping[str, Any]:
                 if len(row) != len(names):
                     raise InputError(
                         f"{path}, line {reader.line_num}: has {len(row)} fields; {layout['title']} has "
-                        f"{len(names)}, divided by {layout['delimiter']!r}: {', '.join(names)}"
+                        f"{len(names)}, separated by {layout['delimiter']!r}: {', '.join(names)}"
                     )
                 for name, cell in zip(names, row, strict=True):
                     columns[name].append(cell.strip().rstrip("."))

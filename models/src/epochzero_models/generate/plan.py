@@ -111,7 +111,7 @@ def plan_of(architecture: Architecture, shape: Shape, classes: int) -> NetworkPl
     if min(shape) < 1 or classes < 2:
         raise InputError(
             f"inputs of shape {shape} and {classes} classes: at least one channel, one pixel and "
-            "two classes are needed"
+            "two classes are required"
         )
     return _Planner(shape, classes).planned(architecture)
 

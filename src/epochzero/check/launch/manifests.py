@@ -103,7 +103,9 @@ def run_services(launcher: Launcher, words: Sequence[Word], setting: Setting) ->
     asked = after.rest[:1] if runs else after.rest
     for name in asked:
         if name.known and name.text not in services:
-            raise InputError(f"{script.label}: has no service {name.text}: {', '.join(services)}")
+            raise InputError(
+                f"{script.label}: has no service {name.text}; its services: {', '.join(services)}"
+            )
     chosen = [services[name.text] for name in asked if name.text in services]
     if runs and (len(after.rest) > 1 or "entrypoint" in option_values):
         start = [

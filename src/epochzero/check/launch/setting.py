@@ -46,7 +46,7 @@ def read_text(path: Path) -> str:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"{path}: cannot be read: {reason}") from error
     if len(data) > LARGEST_BYTES:
-        raise InputError(f"{path}: larger than {LARGEST_BYTES >> 20} MB; a script is not so long")
+        raise InputError(f"{path}: larger than {LARGEST_BYTES >> 20} MB, the limit for a script")
     if b"\0" in data[:4096]:
         raise InputError(f"{path}: binary, not a script")
     return data.decode("utf-8", errors="replace")

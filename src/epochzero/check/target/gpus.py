@@ -139,8 +139,8 @@ def gpus_of(text: str) -> tuple[GPU, ...]:
     near = get_close_matches(wanted, names, n=3)
     hint = f"; did you mean {', '.join(names[n] for n in near)}?" if near else "."
     raise InputError(
-        f"no GPU {text!r} is known{hint} `epochzero target presets` lists those that are; others"
-        " are described in a target file, under [[gpus]]"
+        f"unknown GPU {text!r}{hint} `epochzero target presets` lists the known ones; describe others"
+        " in a target file, under [[gpus]]"
     )
 
 

@@ -97,7 +97,7 @@ def _check_parts(folder: Path, parts: Mapping[str, Any]) -> None:
 def _check_part(path: Path, file: BinaryIO, fields: Mapping[str, Any]) -> None:
     size = path.stat().st_size
     if size < fields["bytes"] or (size > fields["bytes"] and not may_grow(path.name)):
-        raise InputError(f"{path}: has {size:,} bytes of {fields['bytes']:,}: it is truncated or modified")  # fmt: skip
+        raise InputError(f"{path}: has {size:,} of {fields['bytes']:,} bytes: it is truncated or modified")  # fmt: skip
     if path.name == TENSORS:
         read_header(file)
         file.seek(0)

@@ -156,4 +156,6 @@ def check_index(func: Any, args: Any) -> None:
     wrong = value[(value < 0) | (value >= bound)]
     if wrong.numel():
         what = "Target" if "nll_loss" in str(func) else "index"
-        raise IndexError(f"{what} {wrong.flatten()[0].item()} is out of bounds: {bound} are there.")
+        raise IndexError(
+            f"{what} {wrong.flatten()[0].item()} is out of bounds: the size is {bound}."
+        )
