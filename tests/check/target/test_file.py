@@ -164,7 +164,7 @@ def test_a_gpu_without_a_number_is_one_and_the_name_says_so() -> None:
     ("name", "told"),
     [
         ("T5", "unknown GPU 'T5'. `epochzero target presets` lists"),
-        ("V10", "is known; did you mean V100"),
+        ("V10", "unknown GPU 'V10'; did you mean V100"),
     ],
 )
 def test_a_gpu_that_is_not_known(name: str, told: str) -> None:
