@@ -15,7 +15,7 @@ import click
 from epochzero.check import CheckRequest, CheckResult, DataSet, Limits, SourceLocation, run_check
 from epochzero.check.rules import builtin
 from epochzero.cli.formats import formats, names_of
-from epochzero.cli.output import OutputFile, format_option
+from epochzero.cli.output import OutputFile, folder_option, format_option
 from epochzero.cli.render_findings import write_rules
 from epochzero.cli.storing import past_peaks
 
@@ -61,13 +61,12 @@ def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     callback=_names,
     help="Skip these rules.",
 )
-@click.option(
+@folder_option(
     "--chdir",
     "folder",
-    metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
     default=Path("."),
     help="Directory in which the command would run.  [default: .]",
+    exists=True,
 )
 @click.option(
     "--data",

@@ -16,7 +16,7 @@ import click
 from epochzero.cli.group import Group
 from epochzero.cli.layout import counted, plain, shorten, wrapped
 from epochzero.cli.line import line
-from epochzero.cli.output import OutputFile, format_option, seed_option
+from epochzero.cli.output import OutputFile, file_option, format_option, seed_option
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
@@ -176,14 +176,7 @@ def _described(column: Column) -> str:
 
 @command.command(name="validate")
 @_DATA
-@click.option(
-    "--profile",
-    "known",
-    required=True,
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Profile to compare with.",
-)
+@file_option("--profile", "known", required=True, help="Profile to compare with.")
 @format_option("Output format.")
 @_FILES
 def make_validation(data: Path, known: Path, form: str, most_files: int | None) -> None:

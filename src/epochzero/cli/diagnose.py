@@ -13,7 +13,7 @@ import click
 
 from epochzero.cli.diagnose_many import check_many, diagnose_many, many_options
 from epochzero.cli.formats import formats, names_of
-from epochzero.cli.output import format_option
+from epochzero.cli.output import folder_option, format_option
 from epochzero.cli.render_diagnosis import progress
 from epochzero.diagnose import (
     Catalog,
@@ -59,13 +59,12 @@ class _Time(click.ParamType[float]):
     help="Maximum number of fixes and of consequences per rank.",
 )
 @click.option("--no-redact", is_flag=True, help="Do not redact tokens, keys and passwords.")
-@click.option(
+@folder_option(
     "--signatures",
     "folders",
     multiple=True,
-    metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="Directory of your own signatures; repeatable.",
+    exists=True,
 )
 @click.option("--exit-code", type=int, help="Exit code of the job.")
 @click.option(

@@ -11,7 +11,7 @@ import click
 
 from epochzero.cli.formats.github import workflow_command
 from epochzero.cli.group import Group
-from epochzero.cli.output import OutputFile
+from epochzero.cli.output import OutputFile, file_option, folder_option
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,14 +44,13 @@ def command() -> None:
 
 def _checkout(command: _Command) -> _Command:
     """The option of the commands that read the code."""
-    return click.option(
+    return folder_option(
         "--repo",
         "folder",
-        metavar="DIR",
-        type=click.Path(path_type=Path, file_okay=False, exists=True),
         default=Path("."),
         show_default=True,
         help="Root directory of the checkout.",
+        exists=True,
     )(command)
 
 
@@ -66,14 +65,12 @@ def _common(command: _Command) -> _Command:
             show_default=True,
             help="Account of the token; its earlier comment is updated.",
         ),
-        click.option(
+        file_option(
             "--event",
             "event",
-            metavar="FILE",
             envvar="GITHUB_EVENT_PATH",
             show_envvar=True,
             required=True,
-            type=click.Path(path_type=Path, dir_okay=False),
             help="JSON file of the event.",
         ),
     ):
@@ -149,14 +146,7 @@ def pull_request(
 
 
 @command.command(name="comment")
-@click.option(
-    "--review",
-    "saved",
-    metavar="FILE",
-    required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="File written by `pull-request --save`.",
-)
+@file_option("--review", "saved", required=True, help="File written by `pull-request --save`.")
 @_common
 def comment(saved: Path, event: Path, account: str, dry_run: bool) -> None:
     """Post the findings that a run without permission to comment has saved, for pull requests from forks.

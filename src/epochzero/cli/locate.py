@@ -16,7 +16,7 @@ import click
 from epochzero.cli.cache import cache_folder
 from epochzero.cli.formats import formats, names_of
 from epochzero.cli.line import StatusLine, line
-from epochzero.cli.output import format_option
+from epochzero.cli.output import file_option, format_option
 from epochzero.code import Cache
 from epochzero.errors import InputError
 from epochzero.locate import (
@@ -91,26 +91,16 @@ _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
     show_default=True,
     help="Maximum number of results.",
 )
-@click.option(
-    "--coverage",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="coverage.py JSON report with contexts: rank what failing tests cover.",
+@file_option(
+    "--coverage", help="coverage.py JSON report with contexts: rank what failing tests cover."
 )
-@click.option(
-    "--failed",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="With --coverage: failed tests, one per line, or pytest's lastfailed.",
+@file_option(
+    "--failed", help="With --coverage: failed tests, one per line, or pytest's lastfailed."
 )
 @click.option("--explain", is_flag=True, help="Show all evidence, including recent fixes.")
 @format_option("Output format.", names_of("ranking"))
-@click.option(
-    "--past",
-    "past_file",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Past reports as JSON lines: title, body, closed_at, files.",
+@file_option(
+    "--past", "past_file", help="Past reports as JSON lines: title, body, closed_at, files."
 )
 @click.option(
     "--rerank",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from epochzero.cli.output import file_option, folder_option
 from epochzero.cli.storing import opened, store_option
 from epochzero.errors import InputError
 
@@ -15,13 +16,12 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @click.command(name="mcp")
-@click.option(
+@folder_option(
     "--root",
     "roots",
-    metavar="DIR",
     multiple=True,
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="Directory that tools may read; repeatable.  [default: the working directory]",
+    exists=True,
 )
 @click.option(
     "--http",
@@ -29,11 +29,10 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
     metavar="HOST:PORT",
     help="Serve HTTP instead of stdio.",
 )
-@click.option(
+@file_option(
     "--token-file",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="With --http: file with the bearer token; required on non-loopback addresses.",
+    exists=True,
 )
 @store_option
 def command(

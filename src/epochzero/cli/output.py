@@ -1,4 +1,4 @@
-"""Options for output: files and directories that cannot be written are rejected before the work starts."""
+"""Options that several commands have. Output that cannot be written is rejected before the work starts."""
 
 from __future__ import annotations
 
@@ -45,6 +45,22 @@ def out_option(*, required: bool = True) -> Callable[[_Command], _Command]:
         required=required,
         help="Output directory; existing files of the same names are overwritten.",
     )
+
+
+def file_option(
+    *names: str, help: str, exists: bool = False, **attributes: Any
+) -> Callable[[_Command], _Command]:
+    """An option whose value is a file to read."""
+    kind = click.Path(path_type=Path, dir_okay=False, exists=exists)
+    return click.option(*names, metavar="FILE", type=kind, help=help, **attributes)
+
+
+def folder_option(
+    *names: str, help: str, exists: bool = False, **attributes: Any
+) -> Callable[[_Command], _Command]:
+    """An option whose value is a directory."""
+    kind = click.Path(path_type=Path, file_okay=False, exists=exists)
+    return click.option(*names, metavar="DIR", type=kind, help=help, **attributes)
 
 
 def echo_json(value: object) -> None:

@@ -14,6 +14,7 @@ import click
 
 from epochzero import platform
 from epochzero.cli.destination import send_option
+from epochzero.cli.output import file_option
 from epochzero.cli.run_screen import RunScreen, say
 from epochzero.cli.storing import store_option
 from epochzero.errors import InputError
@@ -136,12 +137,7 @@ def _injected(
     show_default=True,
     help="Retry policy.",
 )
-@click.option(
-    "--advice-file",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="After a failure, write advice for the scheduler as JSON.",
-)
+@file_option("--advice-file", help="After a failure, write advice for the scheduler as JSON.")
 @click.option(
     "--advice-exit-codes",
     is_flag=True,

@@ -14,6 +14,7 @@ import click
 
 from epochzero.cli.group import Group
 from epochzero.cli.layout import counted
+from epochzero.cli.output import folder_option
 from epochzero.cli.storing import store_address, store_option
 from epochzero.errors import InputError
 from epochzero.run.records.home import homes
@@ -45,18 +46,15 @@ def _require(names: tuple[str, ...], extra: str) -> None:
     "--port", default=8642, show_default=True, type=click.IntRange(1, 65535), help="Port."
 )
 @store_option
-@click.option(
+@folder_option(
     "--folder",
-    metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
     help="Directory for incoming data that is not stored yet.  [default: serve in EPOCHZERO_HOME]",
 )
-@click.option(
+@folder_option(
     "--watch-folder",
     "watched",
-    metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="Diagnose and store each log that appears in this directory.",
+    exists=True,
 )
 @click.option(
     "--authentication",

@@ -10,27 +10,19 @@ from typing import TYPE_CHECKING
 import click
 
 from epochzero.cli.layout import counted, field
-from epochzero.cli.output import OutputFile, format_option
+from epochzero.cli.output import OutputFile, file_option, folder_option, format_option
 
 if TYPE_CHECKING:
     from epochzero.study.importing import Imported
 
 
 @click.command(name="import")
-@click.option(
+@file_option(
     "--issues",
-    metavar="FILE",
     required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
     help="Issues, and preferably pull requests: a JSON array or JSON Lines, as exported from GitHub.",
 )
-@click.option(
-    "--repo",
-    metavar="DIR",
-    required=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Clone with its full history.",
-)
+@folder_option("--repo", required=True, help="Clone with its full history.")
 @click.option(
     "-o", "--out", "output", metavar="FILE", required=True, type=OutputFile(), help="Output file."
 )

@@ -13,7 +13,7 @@ from epochzero.cli.cache import cache_folder
 from epochzero.cli.engine import engine_options, quiet_ray
 from epochzero.cli.layout import counted, wrapped
 from epochzero.cli.line import line
-from epochzero.cli.output import OutputFolder, format_option, out_option, seed_option
+from epochzero.cli.output import OutputFolder, folder_option, format_option, out_option, seed_option
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ _PATH = click.Path(path_type=Path)
 @click.command(name="localization")
 @click.option("--reports", metavar="FILE", type=_PATH, required=True,
               help="Bug reports with their fixes, or a directory of Denchmark or BugsInPy.")  # fmt: skip
-@click.option("--repos", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), required=True,
-              help="Directory of clones named owner+name.")  # fmt: skip
+@folder_option("--repos", required=True, help="Directory of clones named owner+name.")  # fmt: skip
 @out_option()
 @click.option("--baseline-reports", "baseline", metavar="FILE", type=_PATH,
               help="Bug reports of traditional systems, for comparison.")  # fmt: skip

@@ -14,7 +14,7 @@ import click
 
 from epochzero.cli.group import Group
 from epochzero.cli.layout import plain, wrapped
-from epochzero.cli.output import OutputFile, format_option
+from epochzero.cli.output import OutputFile, file_option, format_option
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,11 +54,8 @@ def command() -> None:
     metavar="LIB",
     help="Record the public API of this module instead of the default ones; repeatable.",
 )
-@click.option(
-    "--packages",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Read the packages from this file (requirements, lock file, conda).",
+@file_option(
+    "--packages", help="Read the packages from this file (requirements, lock file, conda)."
 )
 @click.option(
     "--python",

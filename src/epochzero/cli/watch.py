@@ -10,7 +10,7 @@ import click
 
 from epochzero.cli import render_watch
 from epochzero.cli.group import Group
-from epochzero.cli.output import OutputFile, format_option
+from epochzero.cli.output import OutputFile, folder_option, format_option
 from epochzero.cli.storing import opened, store_option
 from epochzero.cli.watch_spectrum import make_spectrum
 from epochzero.errors import InputError
@@ -79,11 +79,9 @@ def show(training: str, html: Path | None, method: str, form: str, store: str | 
 
 @command.command(name="export")
 @click.argument("training", metavar="JOB|FILE.jsonl")
-@click.option(
+@folder_option(
     "--tensorboard",
     "folder",
-    metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
     required=True,
     help="Directory for the event files, for `tensorboard --logdir DIR`.",
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from epochzero.cli.layout import wrapped
-from epochzero.cli.output import echo_json, format_option
+from epochzero.cli.output import echo_json, file_option, format_option
 from epochzero.errors import InputError
 from epochzero_models.cli.options import ModelRequest, model_options, working
 from epochzero_models.cli.wording import share, share_with_interval
@@ -27,8 +27,7 @@ TRAIN = "train"
 @model_options
 @click.option("--protected", metavar="COLUMN,...",
               help="Protected attributes.  [default: those of Census, Credit and Bank]")  # fmt: skip
-@click.option("--domains", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
-              help="TOML file with the possible values of the columns.  [default: those in DATA]")  # fmt: skip
+@file_option("--domains", help="TOML file with the possible values of the columns.  [default: those in DATA]", exists=True)  # fmt: skip
 @click.option("--budget", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help=f"Time limit of each search.  [default: {SECONDS:g}, none with --inputs]")  # fmt: skip
 @click.option("--inputs", type=click.IntRange(min=1), metavar="N",
