@@ -38,7 +38,7 @@ ROOMS = {
     "number_formats": set(),
     "markdown": set(),
     "parquet": set(),
-    "scratch": set(),
+    "scratch": {"file_access"},
     "zstd": set(),
     "launchers": {"compiled"},
     "injected": {"launchers"},

@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 
 from epochzero import scratch
+from epochzero.file_access import FileAccess, confined
 from epochzero.scratch import scratch_directory
 
 HOLDS = """
 import sys
 from epochzero import cli
+from epochzero.file_access import FileAccess, confined
 from epochzero.scratch import scratch_directory
 
 def hold(*_, **__):
@@ -87,3 +89,12 @@ def test_what_is_new_or_of_others_stays(temporary: Path) -> None:
     with scratch_directory():
         pass
     assert {*temporary.iterdir()} == {new, other, link}
+
+
+def test_a_check_that_may_read_little_has_a_directory_and_removes_it(
+    temporary: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with confined(FileAccess.within([tmp_path_factory.mktemp("checkout")])):
+        with scratch_directory() as directory:
+            assert Path(directory).is_relative_to(temporary)
+        assert not os.path.lexists(directory)

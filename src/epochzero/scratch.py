@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from epochzero import platform
+from epochzero.file_access import unconfined
 
 _PREFIX = "epochzero-scratch-"
 # Between its creation and its lock, a directory must not look abandoned; nor while processes of a killed check exit.
@@ -23,18 +24,22 @@ def scratch_directory() -> Iterator[str]:
 
     The first one of a process also removes directories of this user that no process has locked for an hour.
     """
-    _remove_abandoned(tempfile.gettempdir())
-    # The job may have created directories in it that cannot be listed or removed.
-    with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as directory:
-        if platform.NAME == "Windows":  # Directories cannot be opened there.
-            yield directory
-            return
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
+    # A check that may only read the checkout of a pull request needs its own files all the same.
+    with unconfined():
+        _remove_abandoned(tempfile.gettempdir())
+        # The job may have created directories in it that cannot be listed or removed.
+        scratch = tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True)
+        # Directories cannot be opened on Windows.
+        descriptor = None if platform.NAME == "Windows" else os.open(scratch.name, os.O_RDONLY)
+    try:
+        if descriptor is not None:
             platform.lock(descriptor)
-            yield directory
-        finally:
-            os.close(descriptor)
+        yield scratch.name
+    finally:
+        with unconfined():
+            if descriptor is not None:
+                os.close(descriptor)
+            scratch.cleanup()
 
 
 @functools.cache
