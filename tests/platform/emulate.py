@@ -8,6 +8,7 @@ stay those of Linux, so that this proves which interfaces are used, not that the
 from __future__ import annotations
 
 import contextlib
+import enum
 import importlib.abc
 import os
 import select
@@ -15,6 +16,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import types
 
 POSIX_MODULES = (
     "fcntl",
@@ -94,6 +96,16 @@ POSIX_SIGNALS = (
 )
 
 
+WINDOWS_SIGNALS = {
+    "SIGINT": 2,
+    "SIGILL": 4,
+    "SIGFPE": 8,
+    "SIGSEGV": 11,
+    "SIGTERM": 15,
+    "SIGBREAK": 21,
+    "SIGABRT": 22,
+}
+
 LOADED_BEFORE = (
     "asyncio",
     "click.testing",
@@ -124,7 +136,8 @@ class Blocked(importlib.abc.MetaPathFinder):
 
 def emulate(system: str) -> None:
     """From now on this process is one of that system, as far as Python can tell."""
-    for name in LOADED_BEFORE:
+    # dateutil, which matplotlib imports, reads the registry of Windows.
+    for name in (*LOADED_BEFORE, *(["dateutil.tz"] if "study" in sys.argv else [])):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     sysconfig.get_config_vars()
@@ -136,6 +149,14 @@ def emulate(system: str) -> None:
     vars(select).pop("epoll", None)
     vars(signal).pop("sigtimedwait", None)
     if system == "windows":
+        # Python itself starts processes, which Windows does in another way.
+        context, tracker = (
+            importlib.import_module(f"multiprocessing.{name}")
+            for name in ("context", "resource_tracker")
+        )
+        for method in ("fork", "forkserver"):
+            context._concrete_contexts.pop(method)
+        tracker.signal = types.SimpleNamespace(**vars(signal))
         for name in POSIX_OS:
             vars(os).pop(name, None)
         for name in POSIX_SIGNALS:
@@ -145,8 +166,15 @@ def emulate(system: str) -> None:
         sys.meta_path.insert(0, Blocked(POSIX_MODULES))
         sys.platform = "win32"
         sys.getwindowsversion = lambda: (10, 0)  # type: ignore[attr-defined]
+        signal.Signals = enum.IntEnum("Signals", WINDOWS_SIGNALS)  # type: ignore[misc]
+        signal.SIGBREAK = signal.Signals(21)  # type: ignore[attr-defined]
+        asyncio = importlib.import_module("asyncio")
+        asyncio.ProactorEventLoop = asyncio.SelectorEventLoop  # type: ignore[attr-defined]
     else:
         sys.platform = "darwin"
+        proxies = types.ModuleType("_scproxy")  # the settings of the system's network
+        vars(proxies).update(_get_proxy_settings=dict, _get_proxies=dict)
+        sys.modules["_scproxy"] = proxies
         _emulate_in_children()
 
 
@@ -189,9 +217,19 @@ def _without_proc() -> None:
         setattr(os, name, guarded)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Runs one command, or several with `---` between them, until one fails."""
     emulate(sys.argv[1])
-    sys.argv = ["epochzero", *sys.argv[2:]]
     from epochzero.cli import main
 
+    words = sys.argv[2:]
+    while words:
+        end = words.index("---") if "---" in words else len(words)
+        sys.argv = ["epochzero", *words[:end]]
+        words = words[end + 1 :]
+        with contextlib.suppress(SystemExit) if words else contextlib.nullcontext():
+            main()
+
+
+if __name__ == "__main__":
     main()

@@ -6,12 +6,15 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
 from epochzero.platform import linux, macos, windows
 from tests.catalogs import every
+from tests.ports import unused_port
 from tests.waiting import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -53,10 +56,49 @@ def test_the_machine_is_described(system: str, tmp_path: Path) -> None:
     assert "cpus = " in done.stdout
 
 
-def test_windows_refuses_to_run_jobs_and_names_what_helps(tmp_path: Path) -> None:
-    done = run("windows", tmp_path, "run", "--", sys.executable, "-c", "pass")
+@pytest.mark.parametrize("system", ["macos", "windows"])
+def test_commands_that_start_no_job_work(system: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("rates = {}\nrates['fox']\n")
+    (tmp_path / "report.md").write_text("train.py fails with a KeyError\n")
+    for words in (["init"], ["add", "."], ["commit", "--message", "first"]):
+        git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words]
+        subprocess.run(git, cwd=tmp_path, check=True, capture_output=True)
+    commands = (
+        ["explain", "loss_nan"],
+        ["diagnose", "--each", LOG, LOG],
+        ["doctor"],
+        ["jobs"],
+        ["locate", "report.md"],
+        ["study", "failures", LOG, "--out", "report"],
+    )
+    done = run(system, tmp_path, *(word for command in commands for word in (*command, "---")))
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    for printed in ("Loss NaN", "Loss is inf", "usable CPU", "1  train.py", "report.html"):
+        assert printed in done.stdout
+    assert "No jobs recorded" in done.stderr
+
+
+def test_the_team_server_starts_on_macos(tmp_path: Path) -> None:
+    port = unused_port()
+    command = [sys.executable, str(EMULATE), "macos", "serve", "--port", str(port)]
+    environment = {**os.environ, "EPOCHZERO_HOME": str(tmp_path)}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as server:
+
+        def answers() -> bool:
+            with suppress(OSError), urlopen(f"http://127.0.0.1:{port}/readyz") as response:
+                return bool(response.status == 200)
+            return False
+
+        wait_until(answers)
+        server.terminate()
+
+
+@every("command", ["run", "record", "replay", "serve"])
+def test_windows_refuses_to_run_jobs_and_names_what_helps(command: str, tmp_path: Path) -> None:
+    done = run("windows", tmp_path, command, "--help")
     assert done.returncode == 2
     assert done.stdout == ""
+    assert f"epochzero {command} does not work on Windows" in done.stderr
     assert "WSL" in done.stderr
 
 

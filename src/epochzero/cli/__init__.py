@@ -68,8 +68,8 @@ _EXTRAS = {
     "study": "study",
     "watch": "watch",
 }
-# Commands that work only where jobs can be started.
-_STARTS_JOBS = ("run", "record", "replay")
+# Commands that work only where jobs can be started and processes forked.
+_OF_POSIX = ("run", "record", "replay", "serve")
 
 
 class _Commands(Group):
@@ -81,8 +81,8 @@ class _Commands(Group):
             return None
         if cmd_name in _ADDED:
             return _added(cmd_name)
-        if cmd_name in _STARTS_JOBS and platform.WHY_NO_JOBS:
-            raise InputError(platform.WHY_NO_JOBS)
+        if cmd_name in _OF_POSIX and platform.WHY_NO_JOBS:
+            raise InputError(platform.WHY_NO_JOBS.replace("run", cmd_name, 1))
         module = importlib.import_module(f"epochzero.cli.{cmd_name}")
         command: click.Command = module.command
         return command

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from epochzero import compiled, taxonomy
+from epochzero.diagnose.linux_signals import LinuxSignal
 from epochzero.errors import CatalogError
 
 SIGNALS, PBS_SIGNALS = 128, 256
@@ -136,7 +136,7 @@ class Match:
 def _of_signal(text: str) -> int | None:
     if text.isdigit():
         return SIGNALS + int(text)
-    found = next((s for s in signal.Signals if s.name in (text, f"SIG{text}")), None)
+    found = next((s for s in LinuxSignal if s.name in (text, f"SIG{text}")), None)
     return SIGNALS + found if found else None
 
 

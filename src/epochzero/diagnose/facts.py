@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from epochzero.diagnose.linux_signals import LinuxSignal
 from epochzero.errors import InputError
 from epochzero.file_access import open_file
 from epochzero.logs.source import FACTS_NAMES, is_facts_name
@@ -72,7 +72,7 @@ class Facts:
 def signal_name(number: int) -> str:
     """SIGKILL for 9; ``signal 77`` for numbers without a name."""
     try:
-        return signal.Signals(number).name
+        return LinuxSignal(number).name
     except ValueError:
         return f"signal {number}"
 
@@ -266,7 +266,7 @@ def _signal(value: object) -> int | None:
     text = str(value)
     if text.isdigit():
         return int(text) or None
-    return int(signal.Signals[text if text.startswith("SIG") else f"SIG{text}"])
+    return int(LinuxSignal[text if text.startswith("SIG") else f"SIG{text}"])
 
 
 def _time(value: object) -> float | None:

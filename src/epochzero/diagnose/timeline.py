@@ -8,7 +8,6 @@ earlier ones. Among processes, the earliest wins, by time if times are known and
 from __future__ import annotations
 
 import re
-import signal
 import sys
 from bisect import bisect_right, insort
 from collections import Counter
@@ -17,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from epochzero.diagnose.catalog import SIGNALS, Catalog, Match
+from epochzero.diagnose.linux_signals import LinuxSignal
 from epochzero.diagnose.message import category_of, read_message
 from epochzero.diagnose.reading import read, stated_reason
 from epochzero.logs.events import QUIET, LogEvent
@@ -302,7 +302,7 @@ def _killed(judged: JudgedEvent) -> bool:
     Launchers terminate processes with SIGTERM, and a process aborts itself after it has printed why.
     """
     status = judged.match.status if judged.match else None
-    explained = (SIGNALS + signal.SIGTERM, SIGNALS + signal.SIGABRT)
+    explained = (SIGNALS + LinuxSignal.SIGTERM, SIGNALS + LinuxSignal.SIGABRT)
     return status is not None and status > SIGNALS and status not in explained
 
 
@@ -372,7 +372,7 @@ def _as_launcher_saw(
         if reports_death(j) and j.match and j.match.rank is not None
         and j.match.signature.family == "distributed" and (
             0 < (j.match.status or 0) < SIGNALS
-            or (root.event.type == "KeyboardInterrupt" and j.match.status == SIGNALS + signal.SIGINT)
+            or (root.event.type == "KeyboardInterrupt" and j.match.status == SIGNALS + LinuxSignal.SIGINT)
         )
     ]  # fmt: skip
     named = [j.match.rank for j in reports if j.match]
@@ -685,7 +685,7 @@ def _stops_job(judged: JudgedEvent) -> bool:
 def _kills(judged: JudgedEvent) -> bool:
     """Whether a launcher or a shell reports that a process was killed, which was therefore still running."""
     return reports_death(judged) and bool(
-        judged.match and judged.match.status == SIGNALS + signal.SIGKILL
+        judged.match and judged.match.status == SIGNALS + LinuxSignal.SIGKILL
     )
 
 

@@ -15,12 +15,13 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from importlib import import_module
 from multiprocessing import connection, forkserver, get_context, parent_process
+from multiprocessing.context import BaseContext
 from threading import Thread
 from types import ModuleType
 from typing import Any, Protocol
 
 from epochzero.errors import InputError
-from epochzero.platform import usable_cpus
+from epochzero.platform import NAME, usable_cpus
 
 ENGINES = ("local", "ray")
 ATTEMPTS_TO_START = 6
@@ -108,9 +109,12 @@ class LocalEngine:
         self._needs = needs
         self._once = once
         # Not forked from this process: threads, such as those of pyarrow, do not survive a fork.
-        self._context = get_context("forkserver")
-        self._context.set_forkserver_preload([ready] if ready else [])
-        forkserver.ensure_running()
+        if NAME == "Windows":
+            self._context: BaseContext = get_context("spawn")
+        else:
+            self._context = get_context("forkserver")
+            self._context.set_forkserver_preload([ready] if ready else [])
+            forkserver.ensure_running()
         self._idle = [self._process() for _ in range(self.workers)]
         self._busy: dict[Future[Any], ProcessPoolExecutor] = {}
 
@@ -190,7 +194,7 @@ def _begin_worker() -> None:
 def _end_with_parent() -> None:
     if parent := parent_process():
         connection.wait([parent.sentinel])
-        os.kill(os.getpid(), signal.SIGKILL)
+        os._exit(1)
 
 
 class RayEngine:
