@@ -165,6 +165,11 @@ def emulate(system: str) -> None:
             sys.modules.pop(name, None)
         sys.meta_path.insert(0, Blocked(POSIX_MODULES))
         sys.platform = "win32"
+        shutil = importlib.import_module("shutil")
+        shutil._winapi = types.SimpleNamespace(NeedCurrentDirectoryForExePath=lambda _: False)
+        shutil._use_fd_functions = False
+        platform = importlib.import_module("platform")
+        platform.win32_ver = lambda *_: ("10", "10.0.1", "", "")
         sys.getwindowsversion = lambda: (10, 0)  # type: ignore[attr-defined]
         signal.Signals = enum.IntEnum("Signals", WINDOWS_SIGNALS)  # type: ignore[misc]
         signal.SIGBREAK = signal.Signals(21)  # type: ignore[attr-defined]

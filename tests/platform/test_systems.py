@@ -45,7 +45,8 @@ def test_a_log_is_diagnosed(system: str, tmp_path: Path) -> None:
 def test_a_job_is_checked(system: str, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import no_such_library\n")
     done = run(system, tmp_path, "check", "--", sys.executable, "train.py")
-    assert done.returncode == 0, done.stderr  # a warning
+    # A warning, or an error if the contents of all installed distributions are known.
+    assert done.returncode in (0, 1), done.stderr
     assert "imports no_such_library, but no distribution" in done.stdout
 
 

@@ -108,6 +108,9 @@ class Cache:
                 self._database.close()
             self._database = None
 
+    def __del__(self) -> None:
+        self.close()  # Python 3.13 warns of connections that nobody closes.
+
     def _in_use(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result | None:
         """Does something with the database; None where that is not possible."""
         with self._lock:

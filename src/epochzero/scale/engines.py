@@ -194,7 +194,7 @@ def _begin_worker() -> None:
 def _end_with_parent() -> None:
     if parent := parent_process():
         connection.wait([parent.sentinel])
-        os._exit(1)
+        os.kill(os.getpid(), signal.SIGTERM if NAME == "Windows" else signal.SIGKILL)
 
 
 class RayEngine:

@@ -89,7 +89,7 @@ def test_tags_make_no_objects(tmp_path: Path) -> None:
     [
         ("a.yaml", "a: 1\nb: [1\nc: 2\n", 3),
         ("a.yaml", "a: 1\n\tb: 2\n", 2),
-        ("a.json", '{"a": 1,\n}', 2),
+        ("a.json", '{"a": 1,\n"b"}', 2),
         ("a.toml", "a = 1\nb =\n", 2),
         ("a.ini", "[s]\nx=1\n[s]\n", 3),
     ],
