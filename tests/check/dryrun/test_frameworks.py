@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import dedent
 
@@ -16,11 +16,16 @@ from epochzero.check.dryrun.records import Record, ResumeRecord
 HERE = Target(name="here", here=True, gpus=())
 
 
-def dry(folder: Path, script: str, hear: Callable[[Record], None] = lambda _: None) -> CheckResult:
+def dry(
+    folder: Path,
+    script: str,
+    hear: Callable[[Record], None] = lambda _: None,
+    command: Sequence[str] = (sys.executable,),
+) -> CheckResult:
     """Checks a script dry alone."""
     (folder / "train.py").write_text(dedent(script))
     return check(
-        [sys.executable, "train.py"],
+        [*command, "train.py"],
         HERE,
         folder=folder,
         environment=dict(os.environ),
@@ -73,6 +78,28 @@ trainer.fit(Net(), DataLoader(data), DataLoader(data))
 trainer.validate(dataloaders=DataLoader(data), ckpt_path="best")
 """
     assert not dry(tmp_path, LIGHTNING + script.lstrip()).findings
+
+
+OF_TWO_RANKS = """
+class Sharded(Net):
+    def training_step(self, batch, index):
+        if RANK and self.global_rank:
+            raise ValueError("no shard for this rank")
+        return self.loss(batch)
+
+lightning.Trainer(accelerator="cpu", devices=2, strategy="ddp", max_epochs=2, logger=False).fit(Sharded(), DataLoader(data))
+"""
+TORCHRUN = (str(Path(sys.executable).with_name("torchrun")), "--nproc-per-node=2")
+
+
+@pytest.mark.parametrize("command", [(sys.executable,), TORCHRUN], ids=["lightning", "torchrun"])
+@pytest.mark.parametrize("rank", ["0", "1"])
+def test_ranks_of_lightning(tmp_path: Path, command: Sequence[str], rank: str) -> None:
+    pytest.importorskip("lightning", reason="the script trains with Lightning")
+    script = LIGHTNING + OF_TWO_RANKS.lstrip().replace("RANK", rank, 1)
+    found = dry(tmp_path, script, command=command).findings
+    assert [finding.place.line for finding in found] == ([22] if rank == "1" else [])
+    assert all("on rank 1" in finding.message for finding in found)
 
 
 def test_transformers_evaluates_and_saves(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
+from epochzero.check.dryrun.child.ranks import VARIABLES, running
 from epochzero.check.dryrun.contain.model import Exit, Limits
 from epochzero.check.dryrun.model import Ending, Mode, ProvidedFiles
 from epochzero.check.dryrun.process import RECORDS_DESCRIPTOR, SPEC_DESCRIPTOR, run_contained
@@ -27,16 +28,6 @@ from epochzero.check.target.model import GPU
 from epochzero.launchers import variables_with_value
 
 CHILD = Path(__file__).parent / "child" / "__main__.py"
-MOST_RANKS = 4
-"""Ranks of a larger world are represented by the first, the second and the last."""
-_OF_RANKS = {
-    # As torchrun sets it; the ranks share the processors of this machine.
-    "OMP_NUM_THREADS": "1",
-    # Parameters without a gradient are then reported by name. More detail crashes torch 2.13.
-    "TORCH_DISTRIBUTED_DEBUG": "INFO",
-    "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
-}
-"""Variables that the dry run sets for several ranks unless the command sets them."""
 
 Hear: TypeAlias = Callable[[Record], object]
 _Kind = TypeVar("_Kind", bound=Record)
@@ -173,7 +164,7 @@ def attempt(
     ended = run_contained(
         [_python(job, given), str(CHILD), str(SPEC_DESCRIPTOR), str(RECORDS_DESCRIPTOR)],
         folder=job.folder,
-        environment=(_OF_RANKS if len(ranks) > 1 else {}) | given | _launched(job, 0),
+        environment=(VARIABLES if len(ranks) > 1 else {}) | given | _launched(job, 0),
         limits=limits,
         spec=json.dumps(spec).encode(),
         keep=keep,
@@ -191,7 +182,7 @@ def _ranks(job: Job, plan: DryRunPlan) -> Sequence[int]:
     """The ranks that run as processes; on simulated GPUs the first stands for all."""
     if plan.mode == "fake" or job.ranks == 1:
         return [0]
-    return range(job.ranks) if job.ranks <= MOST_RANKS else [0, 1, job.ranks - 1]
+    return running(job.ranks)
 
 
 def _ranks_per_node(job: Job) -> int:

@@ -66,7 +66,12 @@ from epochzero.check.dryrun.child.operands import (  # noqa: E402
     operands,
 )
 from epochzero.check.dryrun.child.phases import Phases  # noqa: E402
-from epochzero.check.dryrun.child.ranks import run_ranks  # noqa: E402
+from epochzero.check.dryrun.child.ranks import (  # noqa: E402
+    VARIABLES,
+    LaunchesRanks,
+    run_ranks,
+    running,
+)
 from epochzero.check.dryrun.child.resume import way  # noqa: E402
 from epochzero.check.dryrun.child.rewrite import RUNTIME  # noqa: E402
 from epochzero.check.dryrun.child.sites import sites  # noqa: E402
@@ -86,6 +91,9 @@ class DryRun:
             shortened), ``often`` (how often a loop sees the same before it jumps ahead), ``resume`` (what was saved is given to the script once more), ``made`` (data,
             and where to put them) and ``claims`` (paths and lines that a rule claims to fail).
         records: where to write what happens.
+
+    Attributes:
+        launches: number of ranks that the script would have started; 0 if none.
     """
 
     def __init__(self, spec: dict[str, Any], records: Records) -> None:
@@ -102,6 +110,7 @@ class DryRun:
         )
         self._layers: Any = None
         self._rank: int | None = None
+        self.launches = 0
         self._until_the_end = ExitStack()
 
     def run(self) -> tuple[int, dict[str, Any] | None]:
@@ -222,6 +231,9 @@ class DryRun:
     def _ran(self) -> int:
         try:
             self._script()
+        except LaunchesRanks as launched:
+            self.launches = launched.count
+            return 0
         except OutOfTime as over:
             path, line = self._users(over)
             self._records.emit("ended", status=0, why="time", path=path, line=line)
@@ -409,11 +421,16 @@ def main() -> None:
     environment, folder = dict(os.environ), os.getcwd()
     _contain(records, Roots(spec["roots"]))
     began = time.monotonic()
-    status, onward = DryRun(spec, records).run()
+    dry = DryRun(spec, records)
+    status, onward = dry.run()
     sys.stdout.flush()
     sys.stderr.flush()
+    seconds = spec["seconds"] - (time.monotonic() - began)
+    if dry.launches:
+        records.end()
+        again = {**spec, **_launched(dry.launches), "seconds": max(seconds, 1.0)}
+        _begin_anew(again, told, VARIABLES | environment, folder)
     if onward:
-        seconds = spec["seconds"] - (time.monotonic() - began)
         variables = [f"{name}={value}" for name, value in onward["variables"].items()]
         records.emit("resumed", argv=[*variables, *onward["argv"]])
         records.end()
@@ -433,6 +450,14 @@ def _contain(records: Records, roots: Roots) -> None:
         guard.install(scratch, emit, roots.holds)
     else:
         guard.listen(emit, roots.holds)
+
+
+def _launched(count: int) -> dict[str, Any]:
+    """The part of the spec that describes ranks of one machine, with the variables that Lightning gives them."""
+    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29511", "NODE_RANK": "0"}
+    own = shared | {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
+    ranks = [{"rank": n, "environment": own | {"LOCAL_RANK": str(n)}} for n in running(count)]
+    return {"ranks": ranks, "world": {"size": count, "rank": 0, "local_size": count}}
 
 
 def _begin_anew(

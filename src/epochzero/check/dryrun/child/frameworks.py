@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -17,9 +17,11 @@ from typing import Any
 from epochzero.check.dryrun.child.frames import Roots
 from epochzero.check.dryrun.child.loops import Loop, Runtime
 from epochzero.check.dryrun.child.phases import Phases
+from epochzero.check.dryrun.child.ranks import LaunchesRanks
 
 BATCHES = 2
 STEPS = 3
+_OF_A_RANK = {"LOCAL_RANK", "SLURM_PROCID"}
 KERAS_BACKENDS = ("jax", "tensorflow", "torch")
 
 
@@ -37,6 +39,14 @@ def adjusted(
         "keras.src.trainers.epoch_iterator": frameworks.keras_batches,
         **backends,
     }
+
+
+def _launch(options: Mapping[str, Any]) -> None:
+    """Raises `LaunchesRanks` if Lightning would start processes for several devices of this machine."""
+    devices = options.get("devices")
+    count = len(devices) if isinstance(devices, (list, tuple)) else devices
+    if isinstance(count, int) and count > 1 and not os.environ.keys() & _OF_A_RANK:
+        raise LaunchesRanks(count)
 
 
 def _steps_as_of_torch(module: Any) -> None:
@@ -85,12 +95,16 @@ class _Frameworks:
 
         @functools.wraps(make)
         def made(trainer: Any, *arguments: Any, **options: Any) -> None:
+            if self._phases.real:
+                _launch(options)
             if not self._runtime.whole:
                 self._few_of_lightning(options)
             if self._phases.real and options.get("accelerator") in ("gpu", "cuda"):
                 options.update(accelerator="cpu", strategy="auto", precision=None)
             if options.get("accelerator", "auto") in ("auto", "cpu"):
-                options["devices"] = options["num_nodes"] = 1
+                world = int(os.environ.get("WORLD_SIZE", "1")) if self._phases.real else 1
+                options["devices"] = local = int(os.environ.get("LOCAL_WORLD_SIZE", world))
+                options["num_nodes"] = max(1, world // local)
             make(trainer, *arguments, **options)
             for keeper in () if self._runtime.whole else trainer.checkpoint_callbacks:
                 for name, most in (("_every_n_epochs", 1), ("_every_n_train_steps", BATCHES)):

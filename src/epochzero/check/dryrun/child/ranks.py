@@ -27,6 +27,16 @@ HANG_S = 4.0
 """For so long all ranks must wait; each of them reports that it waits after a second. On a busy machine the threads that
 connect ranks can need seconds in which all main threads wait."""
 POLL_S = 0.05
+MOST_RANKS = 4
+"""Ranks of a larger world are represented by the first, the second and the last."""
+VARIABLES = {
+    # As torchrun sets it; the ranks share the processors of this machine.
+    "OMP_NUM_THREADS": "1",
+    # Parameters without a gradient are then reported by name. More detail crashes torch 2.13.
+    "TORCH_DISTRIBUTED_DEBUG": "INFO",
+    "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
+}
+"""Variables that the dry run sets for several ranks unless the command sets them."""
 _PEER = re.compile(
     r"[Cc]onnection (was )?(closed|reset|refused|timed out)|Broken pipe|by peer|monitoredBarrier"
     r"|failed to pass|recvValue failed|sendBytes failed"
@@ -35,6 +45,23 @@ _PEER = re.compile(
 _MISMATCH = re.compile("Mismatch between collectives of the ranks")
 _OF_ALL_RANKS = frozenset({"nan", "network", "spawned", "deleted"})
 """Records that count from whichever rank they come; of most others one rank tells enough."""
+
+
+class LaunchesRanks(BaseException):
+    """The script would start ranks itself; not an error of the job.
+
+    Attributes:
+        count: how many, on one machine.
+    """
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+        self.count = count
+
+
+def running(count: int) -> Sequence[int]:
+    """The ranks of a world that run as processes."""
+    return range(count) if count <= MOST_RANKS else [0, 1, count - 1]
 
 
 class DryRunRank:
