@@ -56,6 +56,11 @@ OTHER_END = "RuntimeError: another"
             (),
             ["workers-shared-memory"],
         ),
+        (
+            {"train.py": "import os\n\nepochs = int(os.getenv('EPOCHS'))\n"},
+            (),
+            ["environment-unset"],
+        ),
     ],
 )
 def test_the_rule_that_knows_most_tells_alone(
@@ -63,7 +68,7 @@ def test_the_rule_that_knows_most_tells_alone(
 ) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    target = Target("there", shared_memory_bytes=64 << 20)
+    target = Target("there", shared_memory_bytes=64 << 20, environment={})
     found = check(["python", "train.py", *arguments], target, folder=tmp_path)
     assert [one.rule for one in found.findings] == rules
 

@@ -25,17 +25,16 @@ from epochzero.check.rules.world import constant, is_set
 _OF_LAUNCHERS = frozenset(
     ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 )
-# Functions that do not accept None.
-_OF_TEXTS = frozenset(
-    (
-        "builtins.int",
-        "builtins.float",
-        "builtins.open",
-        "os.path.join",
-        "os.makedirs",
-        "pathlib.Path",
-    )
-)
+_NO_PATH = "expected str, bytes or os.PathLike object, not NoneType"
+# Functions that do not accept None -> their error.
+_OF_TEXTS = {
+    "builtins.int": "int() argument must be a string, a bytes-like object or a real number, not 'NoneType'",
+    "builtins.float": "float() argument must be a string or a real number, not 'NoneType'",
+    "builtins.open": _NO_PATH,
+    "os.path.join": _NO_PATH,
+    "os.makedirs": _NO_PATH,
+    "pathlib.Path": _NO_PATH,
+}
 
 
 def _check(view: JobView) -> Claims:
@@ -78,7 +77,7 @@ def _without_default(program: Program, target: Target, environment: Mapping[str,
                 category="type_mismatch",
                 message=f"Neither the job nor the target sets {name}, so "
                 f"{call.name.removeprefix('builtins.')} receives None.",
-                consequence="TypeError: expected a text or a number, not NoneType",
+                consequence=f"TypeError: {_OF_TEXTS[call.name]}",
                 fix=f"Set {name} where you start the job, or read it with a default.",
                 severity="warning" if _may_be_exported(name, program.job, target) else None,
             )

@@ -10,6 +10,7 @@ RULE = Rule(
     "attribute of it terminates the job, most often in evaluation code that was never run.",
     fix="Add the return statement, or do not use the result.",
     source="Zhang et al., ICSE 2020, Table 1, Null Reference",
+    general=True,
     check=failure_check(
         "none",
         message=lambda failed: (

@@ -13,7 +13,7 @@ def _describe(problem: Problem, world: World) -> Texts:
     error = (
         f"RuntimeError: Parent directory {shown} does not exist."
         if access.call.name == "torch.save"
-        else f"FileNotFoundError: No such file or directory: '{shown}'"
+        else f"FileNotFoundError: No such file or directory: '{access.text.known or shown}'"
     )
     return (
         f"{access.function} writes into {shown}, which does not exist and is not created "
