@@ -50,7 +50,7 @@ def new_team(
     """Adds a team and shows the token of its first admin once."""
     team, name = _text(form, "team"), _text(form, "name")
     if team in teams(service.database):
-        raise InputError(f"the team {team!r} exists")
+        raise InputError(f"the team {team!r} already exists")
     add_team(service.database, team)
     made = add_token(service.database, team, name, "admin")
     audit(service, viewer, request, "team added", f"{team}, with admin {name}")
