@@ -30,7 +30,7 @@ from packaging.version import Version
 
 from epochzero.check.target import history
 from epochzero.check.target.api import read_api
-from epochzero.check.target.model import Signature
+from epochzero.check.target.model import CallSignature
 
 SINCE = {
     "accelerate": "0.12", "albumentations": "1.0", "datasets": "2.0", "diffusers": "0.10",
@@ -67,7 +67,7 @@ MODULES = {"hydra-core": "hydra", "pillow": "PIL", "scikit-learn": "sklearn"}
 FOLDER = Path(history.__file__).parent / "api_history"
 ANY_MAC = ("macosx_11_0_arm64", "macosx_14_0_arm64", "macosx_10_9_x86_64")
 PYTHONS = ("3.11", "3.13", "3.9", "3.8")
-Names = dict[str, Signature | None]
+Names = dict[str, CallSignature | None]
 
 
 def main() -> None:

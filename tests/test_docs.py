@@ -15,7 +15,7 @@ from epochzero import data, taxonomy
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.result import CheckResult
 from epochzero.check.rules import builtin as builtin_rules
-from epochzero.data import Column, Fault, Numbers, Profile, Table, Validated
+from epochzero.data import Column, DataTable, Fault, Numbers, Profile, Validated
 from epochzero.diagnose import Catalog, Diagnosis, Signature, load_folder
 from epochzero.diagnose.check import check_signature
 from epochzero.locate.model import Extrinsic, Item, Ranking, Reason, Reranking
@@ -69,7 +69,7 @@ def test_the_json_guide_names_every_field() -> None:
     guide = (ROOT / "docs/json.md").read_text(encoding="utf-8")
     described_types = (
         Diagnosis, Ranking, Item, Reason, Extrinsic, Reranking, CheckResult, Finding, Unknown,
-        Profile, Table, Column, Numbers, Fault, Validated, data.DataFinding,
+        Profile, DataTable, Column, Numbers, Fault, Validated, data.DataFinding,
     )  # fmt: skip
     for described in described_types:
         for field in fields(described):

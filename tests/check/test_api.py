@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from epochzero.check.target.model import Signature, Target
+from epochzero.check.target.model import CallSignature, Target
 from epochzero.check.target.signature import misfit
 from epochzero.check.view.api import changes, class_of, member, reached, version
 from epochzero.check.view.builds import needed_libraries, runs_on
@@ -72,7 +72,7 @@ def test_of_an_open_class_nothing_is_said_to_be_missing() -> None:
 def test_arguments_are_judged_as_python_does(
     positional: int, keywords: tuple[str, ...], complete: bool, words: str
 ) -> None:
-    signature = Signature(("a", "b", "c"), 2, ("a", "b", "c"))
+    signature = CallSignature(("a", "b", "c"), 2, ("a", "b", "c"))
     assert misfit(signature, positional, keywords, complete) == words
 
 

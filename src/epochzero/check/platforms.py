@@ -15,7 +15,7 @@ from epochzero.check.findings import Unknown
 from epochzero.check.launch.environments import is_of_the_system
 from epochzero.check.launch.model import Job
 from epochzero.check.target import (
-    Interpreter,
+    PythonInstallation,
     read_interpreter,
     running,
     this_machine,
@@ -27,7 +27,7 @@ from epochzero.errors import InputError
 
 def machines_of(jobs: Sequence[Job], environment: Mapping[str, str] | None) -> list[Target]:
     """This machine for each job, or what it shares with a cluster's nodes, with the Python that would run the job."""
-    found: dict[Interpreter | None, Target] = {}
+    found: dict[PythonInstallation | None, Target] = {}
     for job in jobs:
         interpreter = _interpreter(job, environment)
         if not found:
@@ -47,7 +47,7 @@ def machines_of(jobs: Sequence[Job], environment: Mapping[str, str] | None) -> l
     return machines
 
 
-def _interpreter(job: Job, environment: Mapping[str, str] | None) -> Interpreter | None:
+def _interpreter(job: Job, environment: Mapping[str, str] | None) -> PythonInstallation | None:
     """The Python that would run a job here; without an environment the one that runs this code."""
     given = environment or {}
     if job.interpreter is None:

@@ -20,7 +20,7 @@ from pathlib import Path
 import click
 
 from epochzero import __version__, platform
-from epochzero.cli.group import Group
+from epochzero.cli.group import CommandGroup
 from epochzero.errors import EpochZeroError, InputError
 
 # Command -> its line in `epochzero --help`. The module epochzero.cli.<command> has `command`, unless
@@ -72,7 +72,7 @@ _EXTRAS = {
 _OF_POSIX = ("run", "record", "replay", "serve")
 
 
-class _Commands(Group):
+class _Commands(CommandGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from epochzero.cli.group import Group
+from epochzero.cli.group import CommandGroup
 from epochzero.cli.layout import counted, plain, shorten, wrapped
 from epochzero.cli.line import line
 from epochzero.cli.output import OutputFile, file_option, format_option, seed_option
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
-    from epochzero.data import Column, DataFinding, Profile, Table
+    from epochzero.data import Column, DataFinding, DataTable, Profile
 
 
 MOST_SHOWN = 5
@@ -47,7 +47,7 @@ _FILES = click.option(
 )
 
 
-@click.group(cls=Group, name="data")
+@click.group(cls=CommandGroup, name="data")
 def command() -> None:
     """Profile, validate, synthesize and sample data sets.
 
@@ -133,7 +133,7 @@ def _json(found: Profile) -> str:
     return head + ', "tables": [\n  ' + ",\n  ".join(lines) + "\n]}\n"
 
 
-def _write_table(table: Table) -> None:
+def _write_table(table: DataTable) -> None:
     files = f", {table.files:,} files" if table.files > 1 else ""
     title = f"{table.name}  {table.format}, {table.records:,} records{files}"
     click.echo(click.style(plain(title), bold=True))
@@ -145,7 +145,7 @@ def _write_table(table: Table) -> None:
     _write_faults(table, err=False)
 
 
-def _write_faults(table: Table, *, err: bool) -> None:
+def _write_faults(table: DataTable, *, err: bool) -> None:
     for fault in table.faults:
         record = f" record {fault.record:,}" if fault.record else ""
         text = f"  {fault.count:,} x {fault.kind}: {fault.file}{record} {fault.message}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from epochzero.cli.formats.github import workflow_command
-from epochzero.cli.group import Group
+from epochzero.cli.group import CommandGroup
 from epochzero.cli.output import OutputFile, file_option, folder_option
 from epochzero.errors import InputError
 
@@ -25,7 +25,7 @@ _LARGEST_EVENT_BYTES = 32 << 20
 _MAY_NOT_WRITE = 403
 
 
-@click.group(cls=Group, name="github")
+@click.group(cls=CommandGroup, name="github")
 def command() -> None:
     """Comment on GitHub pull requests and issues.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """A `click.Group` that suggests the nearest name for an unknown command.
 
     A command that requires an argument prints its help, with its examples, if it gets none.

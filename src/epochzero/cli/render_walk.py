@@ -10,7 +10,7 @@ import click
 
 from epochzero.cli import layout
 from epochzero.run.replay.program import Reproducer
-from epochzero.run.replay.walk_result import FailureOrigin, Operator, Range
+from epochzero.run.replay.walk_result import FailureOrigin, Range, TracedOperator
 
 _DATA = {
     "inline": "it contains values of your data",
@@ -24,15 +24,17 @@ def walked_lines(walked: FailureOrigin | None) -> Iterator[str]:
     """The operator that caused the failure, its inputs, and the operators around it."""
     yield ""
     if walked is None:
-        yield layout.wrapped("Operator", "not traced: the program exited before the failing step")  # fmt: skip
+        yield layout.wrapped("TracedOperator", "not traced: the program exited before the failing step")  # fmt: skip
         return
     culprit = walked.culprit
     if culprit is None:
-        yield layout.wrapped("Operator", (f"none of {walked.operators:,} operators raised an exception, returned non-finite values or differs "
+        yield layout.wrapped("TracedOperator", (f"none of {walked.operators:,} operators raised an exception, returned non-finite values or differs "
 "from float64: the failure is in the program's own code"))  # fmt: skip
         return
     way = f" of the gradient of {culprit.of}" if culprit.of else ""
-    yield layout.wrapped("Operator", f"{culprit.name}{way} {_what(walked, culprit)}", fg="red")
+    yield layout.wrapped(
+        "TracedOperator", f"{culprit.name}{way} {_what(walked, culprit)}", fg="red"
+    )
     if culprit.module:
         yield layout.wrapped("Module", culprit.module)
     if culprit.path:
@@ -47,7 +49,7 @@ def walked_lines(walked: FailureOrigin | None) -> Iterator[str]:
     yield from _table(walked)
 
 
-def _what(walked: FailureOrigin, culprit: Operator) -> str:
+def _what(walked: FailureOrigin, culprit: TracedOperator) -> str:
     if walked.why == "raised":
         return f"raised {walked.error}"
     if walked.why == "differs":
@@ -76,7 +78,7 @@ def _range(range_: Range) -> str:
     return text
 
 
-def _from(range_: Range, makers: dict[int, Operator]) -> str:
+def _from(range_: Range, makers: dict[int, TracedOperator]) -> str:
     if range_.made_by is None:
         return (
             f"parameter or buffer {range_.name}"
@@ -109,7 +111,7 @@ def _table(walked: FailureOrigin) -> Iterator[str]:
         )
 
 
-def _cells(operator: Operator) -> tuple[str, ...]:
+def _cells(operator: TracedOperator) -> tuple[str, ...]:
     name = f"{operator.name}{' (gradient)' if operator.backward else ''}"
     gives = _range(operator.outputs[0]) if operator.outputs else "raises"
     place = f"{Path(operator.path).name}:{operator.line}" if operator.path else ""

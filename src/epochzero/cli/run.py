@@ -20,7 +20,7 @@ from epochzero.cli.storing import store_option
 from epochzero.errors import InputError
 from epochzero.run.notes import TOOLS
 from epochzero.run.process.container_init import stand_behind_init
-from epochzero.run.process.supervisor import Options
+from epochzero.run.process.supervisor import SupervisorOptions
 from epochzero.run.process.terminal import closed_streams
 from epochzero.run.records.home import homes
 from epochzero.run.reports.notifications import Webhook
@@ -311,7 +311,7 @@ def command(
         policy=Path(policy) if os.sep in policy or policy.endswith(".toml") else policy,
         retries=retries,
         target=target,
-        options=Options(grace, keep, closed),
+        options=SupervisorOptions(grace, keep, closed),
         stall=stall,
         on_hang=on_hang,
         notes=notes,

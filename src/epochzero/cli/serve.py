@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from epochzero.cli.group import Group
+from epochzero.cli.group import CommandGroup
 from epochzero.cli.layout import counted
 from epochzero.cli.output import folder_option
 from epochzero.cli.storing import store_address, store_option
@@ -40,7 +40,7 @@ def _require(names: tuple[str, ...], extra: str) -> None:
         )
 
 
-@click.group(cls=Group, name="serve", invoke_without_command=True)
+@click.group(cls=CommandGroup, name="serve", invoke_without_command=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port", default=8642, show_default=True, type=click.IntRange(1, 65535), help="Port."

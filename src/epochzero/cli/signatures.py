@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from epochzero.cli.group import Group
+from epochzero.cli.group import CommandGroup
 from epochzero.cli.layout import counted
 
 
-@click.group(cls=Group, name="signatures")
+@click.group(cls=CommandGroup, name="signatures")
 def command() -> None:
     """List and check failure signatures."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from epochzero import taxonomy
-from epochzero.cli.group import Group
+from epochzero.cli.group import CommandGroup
 from epochzero.cli.layout import counted, wrapped
 from epochzero.cli.line import line
 from epochzero.cli.output import format_option, out_option, seed_option
@@ -28,7 +28,7 @@ _LAST = re.compile(r"last (\d+) (minute|hour|day|week)s?")
 _SQLITE = b"SQLite format 3\0"
 
 
-@click.group(cls=Group, name="study")
+@click.group(cls=CommandGroup, name="study")
 def command() -> None:
     """Generate a report of many failures or bugs: tables, figures and statistics.
 

@@ -12,13 +12,13 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from epochzero.cli.group import Group
+from epochzero.cli.group import CommandGroup
 from epochzero.cli.layout import plain, wrapped
 from epochzero.cli.output import OutputFile, file_option, format_option
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
-    from epochzero.check.target import Comparison, Interpreter
+    from epochzero.check.target import Comparison, PythonInstallation
     from epochzero.check.target.model import Target
 
 
@@ -26,7 +26,7 @@ SHOW_PROGRESS_S = 1.0
 MOST_SHOWN = 12
 
 
-@click.group(cls=Group, name="target")
+@click.group(cls=CommandGroup, name="target")
 def command() -> None:
     """Describe the platform that jobs are checked against.
 
@@ -193,7 +193,7 @@ def _write_target(
         click.echo(f"  {plain(note)}", err=True)
 
 
-def _interpreter(named: Path | None) -> tuple[str, Interpreter]:
+def _interpreter(named: Path | None) -> tuple[str, PythonInstallation]:
     """Return the Python to describe: the given one, otherwise the one that a job would find."""
     from epochzero.check.launch import read_job
     from epochzero.check.target import read_interpreter, running

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from epochzero.cli import render_watch
-from epochzero.cli.group import Group
+from epochzero.cli.group import CommandGroup
 from epochzero.cli.output import OutputFile, folder_option, format_option
 from epochzero.cli.storing import opened, store_option
 from epochzero.cli.watch_spectrum import make_spectrum
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from epochzero.run.watch.history import TrainingHistory
 
 
-@click.group(cls=Group, name="watch")
+@click.group(cls=CommandGroup, name="watch")
 def command() -> None:
     """Show the results of a training run that was watched with `epochzero run --watch`.
 

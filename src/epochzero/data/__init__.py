@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from epochzero.data.comparison import DataFinding
 from epochzero.data.items import Array, profile_items, validate_items
-from epochzero.data.model import Column, Fault, Numbers, Profile, Table, read_profile
+from epochzero.data.model import Column, DataTable, Fault, Numbers, Profile, read_profile
 from epochzero.data.profiling import profile
 from epochzero.data.sampling import Sampled, sample
 from epochzero.data.synthesis import CORNERS, REGULAR, synthesize
@@ -21,11 +21,11 @@ __all__ = [
     "Array",
     "Column",
     "DataFinding",
+    "DataTable",
     "Fault",
     "Numbers",
     "Profile",
     "Sampled",
-    "Table",
     "Validated",
     "profile",
     "profile_items",

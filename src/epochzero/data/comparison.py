@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from epochzero.data.formats import formats
-from epochzero.data.model import FAULTS, LEVELS, Column, Numbers, Table
+from epochzero.data.model import FAULTS, LEVELS, Column, DataTable, Numbers
 from epochzero.data.statistics import (
     SIGNIFICANT,
     alphabet_distance,
@@ -100,7 +100,7 @@ Compared = Iterator[tuple[DataFinding, Bad | None]]
 _SAME = {"category": "text"}
 
 
-def compare(known: Table, found: Table, *, whole: bool = True) -> Compared:
+def compare(known: DataTable, found: DataTable, *, whole: bool = True) -> Compared:
     """The findings of a table, each with the values that it is about, if it is about values.
 
     Args:
@@ -129,7 +129,7 @@ def compare(known: Table, found: Table, *, whole: bool = True) -> Compared:
             yield from _column(_Pair(known, found, expected, now, whole))
 
 
-def _files(known: Table, found: Table) -> Compared:
+def _files(known: DataTable, found: DataTable) -> Compared:
     """Faults that the known files did not have, and another way to write them."""
     kinds = {fault.kind for fault in known.faults}
     for fault in found.faults:
@@ -161,8 +161,8 @@ def _files(known: Table, found: Table) -> Compared:
 class _Pair:
     """A column with the one that is known."""
 
-    known_table: Table
-    table: Table
+    known_table: DataTable
+    table: DataTable
     known: Column
     found: Column
     whole: bool

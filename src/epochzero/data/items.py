@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from epochzero.data.comparison import compare
-from epochzero.data.model import Column, Profile, Table
+from epochzero.data.model import Column, DataTable, Profile
 from epochzero.data.profiling import LABELS
 from epochzero.data.summary import ColumnSummary, Measure
 from epochzero.data.validation import Validated, order
@@ -61,7 +61,7 @@ def profile_items(
     if label is not None and label not in columns:
         raise InputError(f"{name}: has no column {label!r}")
     found = tuple(_column(name, values, target) for name, values in columns.items())
-    return Profile((Table(name, FORMAT, 0, count, found, label=target),))
+    return Profile((DataTable(name, FORMAT, 0, count, found, label=target),))
 
 
 def validate_items(found: Profile, known: Profile) -> Validated:

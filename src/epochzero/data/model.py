@@ -1,6 +1,6 @@
 """What a profile says of a data set, and its JSON form.
 
-A `Profile` has tables, a `Table` columns, a `Column` the summary of its values. All of it is
+A `Profile` has tables, a `DataTable` columns, a `Column` the summary of its values. All of it is
 counts and summaries: free text is never kept, and of other values only those that are frequent and
 short (see `Column.categories`).
 """
@@ -130,7 +130,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class DataTable:
     """Files of one format that belong together: one file, the shards of one, or a folder of images.
 
     Attributes:
@@ -168,7 +168,7 @@ class Profile:
         notes: what was left out.
     """
 
-    tables: tuple[Table, ...]
+    tables: tuple[DataTable, ...]
     complete: bool = True
     notes: tuple[str, ...] = ()
 
@@ -198,12 +198,12 @@ def read_profile(path: str | Path) -> Profile:
         raise InputError(f"{path}: is a damaged profile: {error!r}") from error
 
 
-def _table(written: Mapping[str, Any]) -> Table:
+def _table(written: Mapping[str, Any]) -> DataTable:
     given = dict(written)
     given["columns"] = tuple(_column(each) for each in given["columns"])
     given["details"] = _pairs(given["details"])
     given["faults"] = tuple(Fault(**each) for each in given["faults"])
-    return Table(**given)
+    return DataTable(**given)
 
 
 def _column(written: Mapping[str, Any]) -> Column:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from epochzero.data.formats import Batch, Faults
 from epochzero.data.lines import DAMAGED
-from epochzero.data.model import Profile, Table
+from epochzero.data.model import DataTable, Profile
 from epochzero.data.source import CLASS, TableSource, find_sources, read
 from epochzero.data.summary import ColumnSummary, classes_of
 from epochzero.errors import InputError
@@ -72,7 +72,7 @@ def learn(
     *,
     categories: Collection[str] = (),
     most_records: int | None = None,
-) -> Table:
+) -> DataTable:
     """What the data of one table are like.
 
     Args:
@@ -97,7 +97,7 @@ def learn(
     if not source.format.uneven:
         for summary in columns.values():
             summary.add_missing(records - summary.count)
-    return Table(
+    return DataTable(
         name=source.name,
         format=source.format.name,
         files=len(source.files) + source.left_out,

@@ -17,7 +17,7 @@ import numpy as np
 
 from epochzero.data.formats import formats
 from epochzero.data.lines import open_bytes
-from epochzero.data.model import LEVELS, Column, Numbers, Profile, Table
+from epochzero.data.model import LEVELS, Column, DataTable, Numbers, Profile
 from epochzero.errors import InputError
 
 # The folder of the data that are no corner case.
@@ -106,11 +106,11 @@ def _applies(case: str, known: Profile) -> bool:
     return True
 
 
-def _label(table: Table) -> Column | None:
+def _label(table: DataTable) -> Column | None:
     return table.column(table.label) if table.label else None
 
 
-def _write(folder: Path, case: str, table: Table, count: int, random: _Random) -> None:
+def _write(folder: Path, case: str, table: DataTable, count: int, random: _Random) -> None:
     """Writes one table of one case."""
     path = _path(folder, table)
     (path if formats()[table.format].record_is_file else path.parent).mkdir(
@@ -129,7 +129,7 @@ def _write(folder: Path, case: str, table: Table, count: int, random: _Random) -
             out.write(_bad_encoding(content))
 
 
-def _path(folder: Path, table: Table) -> Path:
+def _path(folder: Path, table: DataTable) -> Path:
     """Where the one file of a table goes, or its folder of files.
 
     Raises:
@@ -154,7 +154,7 @@ def _truncated(content: bytes) -> bytes:
     return content[: len(content) // 2].rstrip(b"\r\n")
 
 
-def _values(table: Table, records: int, case: str, random: _Random) -> Values:
+def _values(table: DataTable, records: int, case: str, random: _Random) -> Values:
     """The values of all columns; those of a label first, since others depend on them."""
     sized = formats()[table.format].record_is_file
     label = _label(table)

@@ -13,7 +13,7 @@ from typing import Any
 
 from epochzero.data.comparison import Bad, DataFinding, compare
 from epochzero.data.formats import Faults, relative
-from epochzero.data.model import Profile, Table
+from epochzero.data.model import DataTable, Profile
 from epochzero.data.overlap import Overlap, overlaps
 from epochzero.data.profiling import LABELS, OnProgress, learn, left_out, silent
 from epochzero.data.source import TableSource, find_sources, read
@@ -101,7 +101,7 @@ def order(finding: DataFinding) -> tuple[bool, int, str, str, str]:
     return mild, -finding.count, finding.table, finding.column, finding.kind
 
 
-def _match(found: Table, known: Profile) -> Table | None:
+def _match(found: DataTable, known: Profile) -> DataTable | None:
     """The known table that a table is compared with: of its name, else the one most like it."""
     alike = [table for table in known.tables if table.format == found.format]
     names = {column.name for column in found.columns}
@@ -115,19 +115,19 @@ def _match(found: Table, known: Profile) -> Table | None:
     return likest if names & _names(likest) else None
 
 
-def _names(table: Table) -> set[str]:
+def _names(table: DataTable) -> set[str]:
     return {column.name for column in table.columns}
 
 
 def _pairs(
-    known: Profile, seen: Sequence[Table], sources: Sequence[TableSource]
-) -> Iterator[tuple[Table, Table, TableSource]]:
+    known: Profile, seen: Sequence[DataTable], sources: Sequence[TableSource]
+) -> Iterator[tuple[DataTable, DataTable, TableSource]]:
     for found, source in zip(seen, sources, strict=True):
         if (expected := _match(found, known)) is not None:
             yield expected, found, source
 
 
-def _unpaired(known: Profile, seen: Sequence[Table]) -> Iterator[DataFinding]:
+def _unpaired(known: Profile, seen: Sequence[DataTable]) -> Iterator[DataFinding]:
     """Tables that only the profile or only the data have; one table alone may be a part."""
     for found in seen:
         if _match(found, known) is None:

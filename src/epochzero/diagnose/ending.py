@@ -8,7 +8,7 @@ from functools import partial
 from itertools import pairwise
 
 from epochzero.diagnose.facts import Facts
-from epochzero.diagnose.model import End
+from epochzero.diagnose.model import JobDeath
 from epochzero.diagnose.timeline import (
     DAY,
     JudgedEvent,
@@ -20,7 +20,9 @@ from epochzero.diagnose.timeline import (
 from epochzero.logs.prefix import split
 
 
-def death(root: JudgedEvent | None, timeline: Timeline, facts: Facts, *, state_known: bool) -> End:
+def death(
+    root: JudgedEvent | None, timeline: Timeline, facts: Facts, *, state_known: bool
+) -> JobDeath:
     """The strongest evidence that a job died.
 
     Args:
@@ -29,7 +31,7 @@ def death(root: JudgedEvent | None, timeline: Timeline, facts: Facts, *, state_k
         facts: known facts in addition to the logs.
         state_known: whether the scheduler's state alone means a failure.
     """
-    died = partial(End, "died")
+    died = partial(JobDeath, "died")
     if root is not None and root.event.uncaught and root.event.type:
         return died(
             "uncaught_exception",
@@ -50,9 +52,9 @@ def death(root: JudgedEvent | None, timeline: Timeline, facts: Facts, *, state_k
     return died("no_later_steps", "The process logs no later steps after its failure.")
 
 
-def survival(timeline: Timeline, facts: Facts) -> End:
+def survival(timeline: Timeline, facts: Facts) -> JobDeath:
     """The strongest evidence that a job did not die."""
-    survived = partial(End, "survived")
+    survived = partial(JobDeath, "survived")
     if facts.ended_well:
         return survived("exit_status", "The job exited with code 0.")
     if recovered := [judged for judged in timeline.judged if judged.role == "recovered"]:

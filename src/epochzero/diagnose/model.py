@@ -86,7 +86,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class JobDeath:
     """Whether the job died, and the evidence.
 
     Attributes:
@@ -100,7 +100,7 @@ class End:
     reason: str
 
 
-UNKNOWN_END = End("unknown", "", "")
+UNKNOWN_END = JobDeath("unknown", "", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class Diagnosis:
     basis: Basis = "nothing"
     fingerprint: str = ""
     fingerprint_weak: bool = False
-    end: End = UNKNOWN_END
+    end: JobDeath = UNKNOWN_END
     cost: Cost | None = None
     notes: tuple[str, ...] = ()
 

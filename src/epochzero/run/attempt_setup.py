@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from epochzero.run.inject.outcome import InjectionOutcome
     from epochzero.run.job import Listener, PlannedJob
     from epochzero.run.simulate.limits import LimitWatcher
-    from epochzero.run.simulate.model import Options as Simulation
+    from epochzero.run.simulate.model import SimulationOptions
     from epochzero.run.watch.model import TrainingFinding, WatchResult
 
 
@@ -145,7 +145,7 @@ class AttemptSetup:
         self._listener.injected(self.outcomes)
         return tuple(self._injector.left())
 
-    def _simulate(self, options: Simulation) -> None:
+    def _simulate(self, options: SimulationOptions) -> None:
         from epochzero.run.simulate.limits import LimitWatcher
         from epochzero.run.simulate.plan import plan
 

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from epochzero.locate import Ranking
     from epochzero.run.inject.outcome import InjectionOutcome
     from epochzero.run.retry import Policy
-    from epochzero.run.simulate.model import Aspect
-    from epochzero.run.simulate.model import Options as Simulation
+    from epochzero.run.simulate.model import Aspect, SimulationOptions
     from epochzero.run.watch.live import News, TrainingWatcher
     from epochzero.run.watch.model import TrainingFinding
 
@@ -50,7 +49,7 @@ class PlannedJob:
     request: RunRequest
     started: Start
     policy: Callable[[], Policy]
-    simulation: Simulation | None = None
+    simulation: SimulationOptions | None = None
 
     @property
     def is_one_of_many(self) -> bool:

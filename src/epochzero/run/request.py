@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from epochzero.run.observers.hangs import OnHang
-from epochzero.run.process.supervisor import Options
+from epochzero.run.process.supervisor import SupervisorOptions
 
 if TYPE_CHECKING:
     from epochzero.check import Target
@@ -62,7 +62,7 @@ class RunRequest:
     policy: str | Path = DEFAULT_POLICY
     retries: Retries = "advise"
     target: Target | str | Path | None = None
-    options: Options = field(default_factory=Options)
+    options: SupervisorOptions = field(default_factory=SupervisorOptions)
     stall: float = 300.0
     on_hang: OnHang = "report"
     notes: tuple[str, ...] = ()

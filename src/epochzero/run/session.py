@@ -21,7 +21,7 @@ from epochzero.run.request import DEFAULT_POLICY, RunRequest
 if TYPE_CHECKING:
     from epochzero.run.inject.outcome import InjectionOutcome
     from epochzero.run.retry import Policy
-    from epochzero.run.simulate.model import Options as Simulation
+    from epochzero.run.simulate.model import SimulationOptions
     from epochzero.run.watch.model import WatchResult
 
 
@@ -153,7 +153,7 @@ def _policy(request: RunRequest) -> Policy:
     return load_policy("never" if request.retries == "never" else request.policy)
 
 
-def _simulation(request: RunRequest) -> Simulation | None:
+def _simulation(request: RunRequest) -> SimulationOptions | None:
     """How the platform is simulated; None for no simulation."""
     if request.simulate is None:
         return None

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochzero.check.target.history import ApiHistory, api_of, history_of, libraries, written
-from epochzero.check.target.model import Signature
+from epochzero.check.target.model import CallSignature
 from epochzero.check.target.signature import Signatures, signature_of
 from epochzero.check.view.api import ApiChange, changes, reached, version
 from tests.catalogs import every
 
 NAMES = st.sampled_from(["Linear", "Linear.fit", "load", "*", "save"])
 SIGNATURES = st.none() | st.builds(
-    lambda names: Signature(names, len(names), names),
+    lambda names: CallSignature(names, len(names), names),
     st.lists(st.sampled_from(["a", "b", "c"]), unique=True).map(tuple),
 )
 APIS = st.dictionaries(
@@ -25,7 +25,9 @@ APIS = st.dictionaries(
 
 
 @given(st.lists(APIS, min_size=1, max_size=9))
-def test_what_is_written_is_read_again(apis: list[dict[str, dict[str, Signature | None]]]) -> None:
+def test_what_is_written_is_read_again(
+    apis: list[dict[str, dict[str, CallSignature | None]]],
+) -> None:
     versions = [f"1.{number}.3" for number in range(len(apis))]
     data = written(versions, apis)
     history = ApiHistory.of("lib", data)

@@ -15,10 +15,10 @@ from epochzero.check.target import parse_target, read_target, write_target
 from epochzero.check.target.file import size_of
 from epochzero.check.target.model import (
     GPU,
+    CallSignature,
     Distribution,
     Mount,
     NetworkAccess,
-    Signature,
     Target,
     User,
 )
@@ -60,9 +60,9 @@ def test_the_api_of_a_library() -> None:
     text = 'format = 1\n[api."torch.nn"]\nLinear = "(a, b, bias=..., *, dtype=...)"\npi = false\n"A.f" = "()"'
     assert parse_target(text).api == {
         "torch.nn": {
-            "Linear": Signature(("a", "b", "bias"), 2, ("a", "b", "bias", "dtype")),
+            "Linear": CallSignature(("a", "b", "bias"), 2, ("a", "b", "bias", "dtype")),
             "pi": None,
-            "A.f": Signature(),
+            "A.f": CallSignature(),
         }
     }
 
@@ -191,12 +191,12 @@ some = st.lists(wild, max_size=3).map(tuple)
 
 
 @st.composite
-def signatures(draw: st.DrawFn) -> Signature:
+def signatures(draw: st.DrawFn) -> CallSignature:
     names = draw(st.lists(words, max_size=5, unique=True))
     cut = draw(st.integers(0, len(names)))
     positional, only = names[:cut], names[cut:]
     by_place = draw(st.integers(0, len(positional)))
-    return Signature(
+    return CallSignature(
         tuple(positional),
         draw(st.integers(0, len(positional))),
         (*positional[by_place:], *only),
@@ -221,11 +221,11 @@ def named(draw: st.DrawFn) -> dict[str, Distribution]:
 
 
 @st.composite
-def apis(draw: st.DrawFn) -> dict[str, dict[str, Signature | None]]:
+def apis(draw: st.DrawFn) -> dict[str, dict[str, CallSignature | None]]:
     names = st.dictionaries(words | st.just("*"), st.none() | signatures(), max_size=4)
     api = draw(st.dictionaries(words, names, max_size=3))
     if draw(st.booleans()):  # enough to be packed
-        api["many"] = {f"f{n}": Signature() for n in range(201)}
+        api["many"] = {f"f{n}": CallSignature() for n in range(201)}
     return api
 
 

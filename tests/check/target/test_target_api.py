@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from epochzero.check.target.api import ANY, read_api
-from epochzero.check.target.model import Signature
+from epochzero.check.target.model import CallSignature
 from epochzero.check.target.signature import misfit
 
 Files = dict[str, str]
 
 
-def api_of(folder: Path, files: Files, module: str = "lib") -> dict[str, Signature | None]:
+def api_of(folder: Path, files: Files, module: str = "lib") -> dict[str, CallSignature | None]:
     for path, text in files.items():
         place = folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -26,7 +26,7 @@ def api_of(folder: Path, files: Files, module: str = "lib") -> dict[str, Signatu
 
 def test_the_parameters_of_a_function(tmp_path: Path) -> None:
     names = api_of(tmp_path, {"lib.py": "def f(a, b=1, /, c=2, *rest, d, e=3, **more): ...\n"})
-    assert names["f"] == Signature(
+    assert names["f"] == CallSignature(
         positional=("a", "b", "c"), required=1, keywords=("c", "d", "e"),
         required_keywords=("d",), any_positional=True, any_keyword=True,
     )  # fmt: skip
@@ -56,7 +56,7 @@ def test_nothing_of_a_library_is_run(tmp_path: Path) -> None:
 def test_names_are_followed_to_where_they_are_defined(tmp_path: Path, root: str, name: str) -> None:
     files = {"lib/__init__.py": root, "lib/a.py": "def f(x, y=0): ...\ndef _g(): ...\n",
              "lib/b.py": "from .a import *\n"}  # fmt: skip
-    assert api_of(tmp_path, files)[name] == Signature(("x", "y"), 1, ("x", "y"))
+    assert api_of(tmp_path, files)[name] == CallSignature(("x", "y"), 1, ("x", "y"))
 
 
 def test_all_says_what_a_star_takes(tmp_path: Path) -> None:
@@ -75,9 +75,9 @@ def test_a_class_takes_what_its_constructor_takes(tmp_path: Path) -> None:
         "    @property\n    def p(self): ...\n"
     )
     names = api_of(tmp_path, {"lib.py": text})
-    assert names["B"] == names["A"] == Signature(("x",), 1, ("x", "y"))
-    assert names["B.go"] == Signature(("n",), 1, ("n",))
-    assert names["B.s"] == names["B.c"] == Signature(("q",), 1, ("q",))
+    assert names["B"] == names["A"] == CallSignature(("x",), 1, ("x", "y"))
+    assert names["B.go"] == CallSignature(("n",), 1, ("n",))
+    assert names["B.s"] == names["B.c"] == CallSignature(("q",), 1, ("q",))
     assert names["B.p"] is None
     assert "B.*" not in names
 
@@ -89,7 +89,7 @@ def test_a_dataclass_takes_its_fields(tmp_path: Path) -> None:
         "@dataclass(frozen=True)\nclass B(A):\n    y: list = field(default_factory=list)\n"
         "    z: int = field(init=False)\n"
     )
-    assert api_of(tmp_path, {"lib.py": text})["B"] == Signature(("x", "y"), 1, ("x", "y"))
+    assert api_of(tmp_path, {"lib.py": text})["B"] == CallSignature(("x", "y"), 1, ("x", "y"))
 
 
 def test_overloads_take_what_any_of_them_takes(tmp_path: Path) -> None:
@@ -108,10 +108,10 @@ def test_a_stub_tells_what_compiled_code_takes(tmp_path: Path) -> None:
     files = {"lib/__init__.py": "from . import _C\nconv = _C.conv\ndef own(a): ...\n",
              "lib/__init__.pyi": "def conv(input, weight, stride=...): ...\ndef own(wrong): ...\n"}  # fmt: skip
     names = api_of(tmp_path, files)
-    assert names["conv"] == Signature(
+    assert names["conv"] == CallSignature(
         ("input", "weight", "stride"), 2, ("input", "weight", "stride")
     )
-    assert names["own"] == Signature(("a",), 1, ("a",))
+    assert names["own"] == CallSignature(("a",), 1, ("a",))
 
 
 @pytest.mark.parametrize(

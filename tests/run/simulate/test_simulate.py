@@ -19,7 +19,7 @@ from epochzero.errors import InputError
 from epochzero.injected.companions import with_companions
 from epochzero.run.records.model import Conclusion
 from epochzero.run.simulate.companions import SIMULATE_COMPANIONS
-from epochzero.run.simulate.model import Options, SimulationPlan
+from epochzero.run.simulate.model import SimulationOptions, SimulationPlan
 from epochzero.run.simulate.places import job_python
 from epochzero.run.simulate.plan import _reached, options_of, plan
 from tests.run.conftest import Ask
@@ -130,7 +130,7 @@ def namespaces_are_had(tmp_path: Path) -> bool:
 def planned(top: Path, text: str, *command: str, namespaces: bool = True) -> SimulationPlan:
     kept = top / "runs" / "job" / "1"
     kept.mkdir(parents=True, exist_ok=True)
-    options = Options(parse_target("format = 1\n" + text, "there"), namespaces=namespaces)
+    options = SimulationOptions(parse_target("format = 1\n" + text, "there"), namespaces=namespaces)
     words = command or (sys.executable, "look.py")
     return plan(options, words, os.getcwd(), os.environ, kept)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from epochzero.cli.group import Group
+from epochzero.cli.group import CommandGroup
 from epochzero_models.cli.dissect import command as dissect_command
 from epochzero_models.cli.evaluate import command as evaluate_command
 from epochzero_models.cli.fairness import command as fairness_command
@@ -12,7 +12,7 @@ from epochzero_models.cli.generate import command as generate_command
 from epochzero_models.cli.mutate import command as mutate_command
 
 
-@click.group(cls=Group, name="model")
+@click.group(cls=CommandGroup, name="model")
 def command() -> None:
     """Test a trained model: robustness, fairness, out-of-scope inputs.
 

@@ -26,7 +26,7 @@ FORK_SERVER = Path(__file__).with_name("fork_server.py")
 _LARGEST_ANSWER = 1 << 17
 
 
-class Launcher(Protocol):
+class SimulatedLauncher(Protocol):
     """The part of `subprocess.Popen` that a dry run uses."""
 
     pid: int
@@ -67,11 +67,11 @@ class ForkedLauncher:
         self.pid = int(self._end.recv(100))
 
     def poll(self) -> int | None:
-        """See `Launcher`."""
+        """See `SimulatedLauncher`."""
         return self._ended(socket.MSG_DONTWAIT)
 
     def wait(self) -> int | None:
-        """See `Launcher`."""
+        """See `SimulatedLauncher`."""
         return self._ended(0)
 
     def _ended(self, flags: int) -> int | None:
@@ -126,7 +126,7 @@ class ForkServer:
 
     def launch(
         self, command: Sequence[str], environment: Mapping[str, str], numbers: Sequence[int]
-    ) -> Launcher | None:
+    ) -> SimulatedLauncher | None:
         """Fork a launcher; None if a job with this command and environment needs another process."""
         if (
             not is_same_python(command[0], sys.executable)
@@ -164,7 +164,7 @@ def start_launcher(
     environment: Mapping[str, str],
     numbers: Sequence[int],
     means: Means,
-) -> Launcher:
+) -> SimulatedLauncher:
     """Start the launcher of a dry run.
 
     Args:

@@ -23,13 +23,13 @@ from epochzero.check.dryrun.child.guard import SCRATCH_VARIABLE
 from epochzero.check.dryrun.contain import best_containment
 from epochzero.check.dryrun.contain.environment import contained_environment
 from epochzero.check.dryrun.contain.model import Containment, Exit, FileChange, Limits, Means
-from epochzero.check.dryrun.launchers import Launcher, start_launcher
+from epochzero.check.dryrun.launchers import SimulatedLauncher, start_launcher
 from epochzero.scratch import scratch_directory
 
 SPEC_DESCRIPTOR = 3
 RECORDS_DESCRIPTOR = 4
 
-_running: set[Launcher] = set()
+_running: set[SimulatedLauncher] = set()
 _CHUNK = 1 << 16
 _GRACE_S = 5.0
 _MOST_ACCOUNT_BYTES = 1 << 24
@@ -204,7 +204,7 @@ def _run(
     return account, heard
 
 
-def _kill(process: Launcher) -> None:
+def _kill(process: SimulatedLauncher) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -243,7 +243,7 @@ def end_all() -> None:
         _kill(process)
 
 
-def _put_to_rest(process: Launcher) -> None:
+def _put_to_rest(process: SimulatedLauncher) -> None:
     """Kill the launcher if it is running; the kernel then kills all processes that it contains."""
     if process.poll() is None:
         _kill(process)

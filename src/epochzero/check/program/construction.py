@@ -6,7 +6,7 @@ import ast
 
 from epochzero.check.program.heap import Class, Function, LibraryResult, V
 from epochzero.check.program.values import External
-from epochzero.check.target.model import Signature
+from epochzero.check.target.model import CallSignature
 from epochzero.check.target.signature import misfit
 
 
@@ -51,7 +51,7 @@ def _abstract_method(cls: Class) -> str:
     return ""
 
 
-def _constructor_of_data(cls: Class) -> Signature | None:
+def _constructor_of_data(cls: Class) -> CallSignature | None:
     """The parameters of a data class or named tuple; None if unknown."""
     line = cls.line()
     is_tuple = cls.externals() == ("typing.NamedTuple",) and len(line) == 1
@@ -69,7 +69,7 @@ def _constructor_of_data(cls: Class) -> Signature | None:
         return None  # field(...) may exclude it from the constructor
     names = tuple(fields)
     required = sum(default is None for default in fields.values())
-    return Signature(positional=names, required=required, keywords=names)
+    return CallSignature(positional=names, required=required, keywords=names)
 
 
 def fields_of(cls: Class) -> dict[str, V | None]:

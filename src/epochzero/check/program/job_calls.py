@@ -6,11 +6,7 @@ import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from epochzero.check.program import (
-    library,
-    phases,
-    python_errors,
-)
+from epochzero.check.program import library, phases, python_errors
 from epochzero.check.program.binding import own_names
 from epochzero.check.program.construction import fields_of, is_made_otherwise, refusal
 from epochzero.check.program.frames import Arguments, CallFrame, Flow, PathEnds
@@ -29,7 +25,7 @@ from epochzero.check.program.heap import (
 )
 from epochzero.check.program.tensors.machine import Tensors
 from epochzero.check.program.values import Anything, Constant, External, Text
-from epochzero.check.target.model import Signature
+from epochzero.check.target.model import CallSignature
 from epochzero.check.target.signature import misfit, of_definition
 
 DEEPEST = 24
@@ -259,7 +255,9 @@ class JobCalls(Tensors):
         return python_errors.has_attribute(owner, name)
 
 
-def _call_of(function: Function, given: Arguments) -> tuple[Signature, int, tuple[str, ...], bool]:
+def _call_of(
+    function: Function, given: Arguments
+) -> tuple[CallSignature, int, tuple[str, ...], bool]:
     """Return the parameters of a function, and what is passed to it."""
     message = of_definition(function.node.args)
     return message, len(given.positional), tuple(given.keywords), given.complete

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import partial
 
 from epochzero.check.rule import Claims, JobView, Rule, at_keyword, claim_at, guarded
-from epochzero.check.target.model import Signature
+from epochzero.check.target.model import CallSignature
 from epochzero.check.target.signature import misfit
 from epochzero.check.view.api import class_of, elsewhere, is_gone, member, uses
 
@@ -64,25 +64,25 @@ def _is_compiled(name: str) -> bool:
     return name.rpartition(".")[0] in _COMPILED
 
 
-def _as_torch(signature: Signature, keywords: Iterable[str]) -> list[str]:
+def _as_torch(signature: CallSignature, keywords: Iterable[str]) -> list[str]:
     known = signature.keywords
     return [
         keyword if keyword in known else _OF_NUMPY.get(keyword, keyword) for keyword in keywords
     ]
 
 
-def _near(signature: Signature, wrong: str) -> str:
+def _near(signature: CallSignature, wrong: str) -> str:
     unknown = _unknown(wrong)
     names = [*signature.positional, *signature.keywords]
     near = get_close_matches(unknown, names, n=1) if unknown else []
     return f"Did you mean {near[0]}=?" if near else ""
 
 
-def _takes(given: tuple[int, tuple[str, ...], bool], signature: Signature) -> bool:
+def _takes(given: tuple[int, tuple[str, ...], bool], signature: CallSignature) -> bool:
     return not misfit(signature, *given)
 
 
-def _takes_instead(signature: Signature) -> str:
+def _takes_instead(signature: CallSignature) -> str:
     names = list(dict.fromkeys([*signature.positional, *signature.keywords]))
     return f"It accepts: {', '.join(names)}." if names else "It accepts no arguments."
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from epochzero.check.target.definitions import THING, Alias, Bound, Class, FunctionDefinition
-from epochzero.check.target.model import Signature
+from epochzero.check.target.model import CallSignature
 from epochzero.check.target.source import ModuleSource, parse, quick
 
 LIBRARIES = (
@@ -35,7 +35,7 @@ _EXTENSIONS = tuple(importlib.machinery.EXTENSION_SUFFIXES)
 _EMPTY_BASES = frozenset({"object", "ABC", "Generic", "Protocol", "abc.ABC", "typing.Generic"})
 _TESTS = frozenset({"tests", "test"})
 
-Members = dict[str, Signature | None]
+Members = dict[str, CallSignature | None]
 
 
 def read_api(
@@ -272,7 +272,7 @@ class _Library:
             return self.members(parent)
         return {}, _ends(base) in _EMPTY_BASES
 
-    def constructor(self, known: Class, depth: int = 0) -> Signature | None:
+    def constructor(self, known: Class, depth: int = 0) -> CallSignature | None:
         """The parameters of ``Class(...)``; None if unknown."""
         if depth > _MOST_STEPS or known.opaque or "Protocol" in known.bases:
             return None
@@ -293,7 +293,7 @@ class _Library:
                 return None
             if self._makes(parent, depth):
                 return self.constructor(parent, depth + 1)
-        return Signature()
+        return CallSignature()
 
     def _makes(self, known: Class, depth: int) -> bool | None:
         """Whether a class or a base of it has a constructor; None if unknown."""
@@ -310,7 +310,7 @@ class _Library:
                 return makes
         return False
 
-    def _dataclass(self, known: Class, depth: int) -> Signature | None:
+    def _dataclass(self, known: Class, depth: int) -> CallSignature | None:
         """The constructor of a dataclass: the fields of its bases first."""
         fields: dict[str, tuple[bool, bool]] = {}
         for each in reversed(self._line(known, depth) or []):
@@ -320,7 +320,7 @@ class _Library:
             return None
         by_place = [name for name, (_, only) in fields.items() if not only]
         by_name = [name for name, (_, only) in fields.items() if only]
-        return Signature(
+        return CallSignature(
             positional=tuple(by_place),
             required=next((n for n, name in enumerate(by_place) if fields[name][0]), len(by_place)),
             keywords=(*by_place, *by_name),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from epochzero.check.target.model import Signature
+from epochzero.check.target.model import CallSignature
 from epochzero.check.target.signature import merged, of_definition
 
 # Decorators that do not change the parameters of a function.
@@ -117,7 +117,7 @@ _MEMBERS = (re.compile(r"self\.([A-Za-z]\w*)"), re.compile(r"cls\.([A-Za-z]\w*)"
 class FunctionDefinition:
     """A function, with its signature if it is known."""
 
-    signature: Signature | None
+    signature: CallSignature | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def read_class(node: ast.ClassDef, text: str, module: str, *, stub: bool) -> Cla
         stub: whether the module is a stub, which may omit members.
     """
     members: dict[str, Bound] = {}
-    overloads: dict[str, list[Signature]] = {}
+    overloads: dict[str, list[CallSignature]] = {}
     for each in _flat(node.body):
         _bind_member(members, overloads, each)
     for pattern in _MEMBERS:
@@ -206,7 +206,7 @@ def bind(names: dict[str, Bound], name: str, bound: Bound) -> None:
 
 def bind_function(
     names: dict[str, Bound],
-    overloads: dict[str, list[Signature]],
+    overloads: dict[str, list[CallSignature]],
     node: ast.FunctionDef | ast.AsyncFunctionDef,
     *,
     bound: bool,
@@ -233,7 +233,7 @@ def bind_function(
 
 
 def _bind_member(
-    members: dict[str, Bound], overloads: dict[str, list[Signature]], node: ast.stmt
+    members: dict[str, Bound], overloads: dict[str, list[CallSignature]], node: ast.stmt
 ) -> None:
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():

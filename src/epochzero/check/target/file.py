@@ -19,10 +19,10 @@ from typing import Any, NoReturn, TypeVar
 from epochzero.check.target.gpus import capability_of, gpus_of
 from epochzero.check.target.model import (
     GPU,
+    CallSignature,
     Distribution,
     Mount,
     NetworkAccess,
-    Signature,
     Target,
     User,
 )
@@ -245,7 +245,7 @@ def _api(reading: _FileReader, key: str, value: object) -> Api:
     return MappingProxyType(found)
 
 
-def _signature(reading: _FileReader, key: str, value: object) -> Signature | None:
+def _signature(reading: _FileReader, key: str, value: object) -> CallSignature | None:
     if value is False:
         return None
     entry = reading.text(key, value)

@@ -20,7 +20,7 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from epochzero import zstd
-from epochzero.check.target.model import Signature
+from epochzero.check.target.model import CallSignature
 from epochzero.check.target.packages import well_known
 from epochzero.check.target.signature import Signatures, text_of
 
@@ -29,7 +29,7 @@ _END = ".zst"
 _LEVEL = 19
 _RELEASE = re.compile(r"(?:\d+!)?(\d+)(?:\.(\d+))?")
 
-Api = Mapping[str, Mapping[str, Signature | None]]
+Api = Mapping[str, Mapping[str, CallSignature | None]]
 Spans = str
 """The versions as text; see above."""
 
@@ -70,7 +70,7 @@ class ApiHistory:
         """The public modules of a version."""
         return tuple(name for name, (spans, _) in self._blocks.items() if _within(spans, index))
 
-    def names(self, module: str, index: int) -> Mapping[str, Signature | None] | None:
+    def names(self, module: str, index: int) -> Mapping[str, CallSignature | None] | None:
         """The public names of a module in a version, as in `Target.api`; None if the version lacks the module."""
         spans, lines = self._blocks.get(module, ("", ""))
         if module not in self._blocks or not _within(spans, index):
@@ -84,16 +84,16 @@ class ApiHistory:
         return Signatures(found)
 
 
-class _Version(Mapping[str, Mapping[str, Signature | None]]):
+class _Version(Mapping[str, Mapping[str, CallSignature | None]]):
     """The API of one version, as in `Target.api`."""
 
     def __init__(self, history: ApiHistory, index: int) -> None:
         self._history = history
         self._index = index
         self._modules = dict.fromkeys(history.modules(index))
-        self._read: dict[str, Mapping[str, Signature | None]] = {}
+        self._read: dict[str, Mapping[str, CallSignature | None]] = {}
 
-    def __getitem__(self, module: str) -> Mapping[str, Signature | None]:
+    def __getitem__(self, module: str) -> Mapping[str, CallSignature | None]:
         if module not in self._modules:
             raise KeyError(module)
         if module not in self._read:

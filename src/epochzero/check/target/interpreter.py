@@ -24,7 +24,7 @@ _MINOR = re.compile(r"(?:python|pypy)(3\.\d+)t?")
 
 
 @dataclass(frozen=True, slots=True)
-class Interpreter:
+class PythonInstallation:
     """A Python.
 
     Attributes:
@@ -36,13 +36,15 @@ class Interpreter:
     folders: tuple[str, ...]
 
 
-def running() -> Interpreter:
+def running() -> PythonInstallation:
     """The Python that runs this code."""
-    return Interpreter(sys.version_info[:3], tuple(folder or os.getcwd() for folder in sys.path))
+    return PythonInstallation(
+        sys.version_info[:3], tuple(folder or os.getcwd() for folder in sys.path)
+    )
 
 
 @unconfined()
-def read_interpreter(program: Path, *, home: str = "") -> Interpreter:
+def read_interpreter(program: Path, *, home: str = "") -> PythonInstallation:
     """Read the interpreter of a program: of an environment, of conda or of the system.
 
     Args:
@@ -69,7 +71,9 @@ def read_interpreter(program: Path, *, home: str = "") -> Interpreter:
         folders += [own] if home and own.is_dir() else []
         folders += _site_folders(base, minor)
     listed = [entry for folder in folders for entry in (folder, *added_folders(folder))]
-    return Interpreter(version_of(real, minor, settings), tuple(map(str, dict.fromkeys(listed))))
+    return PythonInstallation(
+        version_of(real, minor, settings), tuple(map(str, dict.fromkeys(listed)))
+    )
 
 
 def _settings(file: Path) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from epochzero.check.target import system
 from epochzero.check.target.api import LIBRARIES, read_api
-from epochzero.check.target.interpreter import Interpreter, running
+from epochzero.check.target.interpreter import PythonInstallation, running
 from epochzero.check.target.model import NetworkAccess, Target
 from epochzero.check.target.packages import installed
 from epochzero.check.target.torch_build import torch_build
@@ -27,7 +27,7 @@ def this_machine(
     environment: Mapping[str, str],
     *,
     name: str = "this machine",
-    interpreter: Interpreter | None = None,
+    interpreter: PythonInstallation | None = None,
     libraries: Sequence[str] = (),
     on_progress: OnProgress = lambda part: None,
 ) -> Target:
@@ -88,7 +88,7 @@ def this_machine(
     )
 
 
-def with_interpreter(target: Target, interpreter: Interpreter | None) -> Target:
+def with_interpreter(target: Target, interpreter: PythonInstallation | None) -> Target:
     """The same machine with another interpreter; None for an unknown one."""
     if interpreter is None:
         return replace(
@@ -119,7 +119,7 @@ def capture(
     environment: Mapping[str, str],
     *,
     name: str,
-    interpreter: Interpreter | None = None,
+    interpreter: PythonInstallation | None = None,
     libraries: Sequence[str] = LIBRARIES,
     probe: bool = False,
     folders: Sequence[Path] = (),

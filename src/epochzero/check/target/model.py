@@ -42,7 +42,7 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class CallSignature:
     """The parameters of a public function or class of a library.
 
     Attributes:
@@ -139,7 +139,7 @@ class Target:
     name: str
     python: tuple[int, int, int] | None = None
     distributions: Mapping[str, Distribution] | None = None
-    api: Mapping[str, Mapping[str, Signature | None]] = field(default_factory=dict)
+    api: Mapping[str, Mapping[str, CallSignature | None]] = field(default_factory=dict)
     shared_libraries: frozenset[str] | None = None
     programs: frozenset[str] | None = None
     gpus: tuple[GPU, ...] | None = None

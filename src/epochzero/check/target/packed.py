@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 
 from epochzero import zstd
-from epochzero.check.target.model import Signature
+from epochzero.check.target.model import CallSignature
 from epochzero.check.target.signature import Signatures, text_of
 
 LARGEST_API_BYTES = 256 << 20
@@ -22,17 +22,17 @@ _LINE = 100
 _NAME = r"(?:\*|[^\W\d]\w*(?:\.(?:\*|[^\W\d]\w*))?)"
 _BLOCK = re.compile(rf"[^\W\d][\w.]*\n(?:{_NAME}(?:\t[\w*/=., ]*)?\n)*")
 
-Api = Mapping[str, Mapping[str, Signature | None]]
+Api = Mapping[str, Mapping[str, CallSignature | None]]
 
 
-class _Lazy(Mapping[str, Mapping[str, Signature | None]]):
+class _Lazy(Mapping[str, Mapping[str, CallSignature | None]]):
     """Modules whose names are parsed on first use."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
-        self._read: dict[str, Mapping[str, Signature | None]] = {}
+        self._read: dict[str, Mapping[str, CallSignature | None]] = {}
 
-    def __getitem__(self, module: str) -> Mapping[str, Signature | None]:
+    def __getitem__(self, module: str) -> Mapping[str, CallSignature | None]:
         if module not in self._read:
             self._read[module] = _names(self._texts[module])
         return self._read[module]
@@ -55,7 +55,7 @@ def _names(text: str) -> Signatures:
     return Signatures(names)
 
 
-def _line(name: str, signature: Signature | None) -> str:
+def _line(name: str, signature: CallSignature | None) -> str:
     return f"{name}\n" if signature is None else f"{name}\t{text_of(signature)}\n"
 
 

@@ -12,13 +12,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import takewhile
 
-from epochzero.check.target.model import Signature
+from epochzero.check.target.model import CallSignature
 
 _PARAMETER = re.compile(r"(?P<stars>\*{0,2})(?P<name>[^\W\d]\w*)(?P<default>=\.\.\.)?|\*|/")
 _MOST_TEXTS = 1 << 15
 
 
-def text_of(signature: Signature) -> str:
+def text_of(signature: CallSignature) -> str:
     """The text of a signature; `signature_of` is the inverse."""
     by_name = set(signature.keywords)
     parts: list[str] = []
@@ -41,7 +41,7 @@ def text_of(signature: Signature) -> str:
 
 
 @lru_cache(_MOST_TEXTS)
-def signature_of(text: str) -> Signature:
+def signature_of(text: str) -> CallSignature:
     """Parse the text of a signature.
 
     Raises:
@@ -55,7 +55,7 @@ def signature_of(text: str) -> Signature:
     return reading.signature()
 
 
-class Signatures(Mapping[str, Signature | None]):
+class Signatures(Mapping[str, CallSignature | None]):
     """Names with their signatures, each parsed on first use.
 
     Args:
@@ -65,7 +65,7 @@ class Signatures(Mapping[str, Signature | None]):
     def __init__(self, texts: Mapping[str, str | None]) -> None:
         self._texts = texts
 
-    def __getitem__(self, name: str) -> Signature | None:
+    def __getitem__(self, name: str) -> CallSignature | None:
         text = self._texts[name]
         return None if text is None else signature_of(text)
 
@@ -124,10 +124,10 @@ class _SignatureReader:
         self.required += not optional
         return fits
 
-    def signature(self) -> Signature:
+    def signature(self) -> CallSignature:
         """The signature of all parameters."""
         by_name = self.positional[len(self.only_positional) :]
-        return Signature(
+        return CallSignature(
             positional=tuple(self.positional),
             required=self.required,
             keywords=(*by_name, *self.only_keyword),
@@ -139,7 +139,7 @@ class _SignatureReader:
 
 def of_definition(
     arguments: ast.arguments, *, bound: bool = False, stub: bool = False
-) -> Signature:
+) -> CallSignature:
     """The signature of a definition.
 
     Args:
@@ -158,7 +158,7 @@ def of_definition(
         positional, required = positional[1:], max(required - 1, 0)
     keyword_only = [a.arg for a in arguments.kwonlyargs]
     given = zip(keyword_only, arguments.kw_defaults, strict=True)
-    return Signature(
+    return CallSignature(
         positional=tuple(positional),
         required=required,
         keywords=(*both, *keyword_only),
@@ -174,7 +174,7 @@ def _is_old_positional(name: str, before: Sequence[str], bound: bool) -> bool:
     return name.startswith("__") and not name.endswith("__")
 
 
-def merged(signatures: Sequence[Signature]) -> Signature:
+def merged(signatures: Sequence[CallSignature]) -> CallSignature:
     """Merge overloads to one signature that accepts every call that one of them accepts.
 
     It also accepts combinations of arguments that none of them accepts.
@@ -192,7 +192,7 @@ def merged(signatures: Sequence[Signature]) -> Signature:
         name for s in signatures for name in s.keywords if name not in longest.positional
     )
     needed = set.intersection(*(set(s.required_keywords) for s in signatures))
-    return Signature(
+    return CallSignature(
         positional=longest.positional,
         required=_required_by_all(signatures),
         keywords=(*by_name, *others),
@@ -202,7 +202,7 @@ def merged(signatures: Sequence[Signature]) -> Signature:
     )
 
 
-def _required_by_all(signatures: Sequence[Signature]) -> int:
+def _required_by_all(signatures: Sequence[CallSignature]) -> int:
     """The number of leading parameters that all overloads require, at the same position.
 
     ``randint(low, high, size)`` and ``randint(high, size)`` have none: a single number is ``high``.
@@ -212,7 +212,9 @@ def _required_by_all(signatures: Sequence[Signature]) -> int:
     return sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, columns))
 
 
-def misfit(signature: Signature, positional: int, keywords: Collection[str], complete: bool) -> str:
+def misfit(
+    signature: CallSignature, positional: int, keywords: Collection[str], complete: bool
+) -> str:
     """Python's error for the arguments of a call; empty if they fit."""
     names = signature.positional
     if positional > len(names) and not signature.any_positional:

@@ -22,7 +22,7 @@ from epochzero.check.target.definitions import (
     dotted,
     read_class,
 )
-from epochzero.check.target.model import Signature
+from epochzero.check.target.model import CallSignature
 
 LARGEST_SOURCE_BYTES = 16 << 20
 
@@ -139,7 +139,7 @@ class _Reader:
         self.exports: set[str] | None = None
         self.hidden: set[str] = set()
         self.open = False
-        self._overloads: dict[str, list[Signature]] = {}
+        self._overloads: dict[str, list[CallSignature]] = {}
         self._functions: list[tuple[str, int, int]] = []
         self._understood: list[tuple[int, int]] = []  # lines whose bindings are understood
 

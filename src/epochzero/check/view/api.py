@@ -21,7 +21,7 @@ from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import External, Instance
 from epochzero.check.target.api import is_public
 from epochzero.check.target.history import Api, api_of, history_of, libraries
-from epochzero.check.target.model import Signature, Target
+from epochzero.check.target.model import CallSignature, Target
 from epochzero.check.view.reachability import Reach
 
 Version = tuple[int, ...]
@@ -236,7 +236,7 @@ def _overrides(program: Program) -> Iterator[Use]:
                             yield Use(change, Situation(place, at.via, at.phase), "override")
 
 
-def member(target: Target, name: str) -> tuple[bool | None, Signature | None, tuple[str, ...]]:
+def member(target: Target, name: str) -> tuple[bool | None, CallSignature | None, tuple[str, ...]]:
     """Look up a dotted name of a library: in the API captured with the target, else in that of its version.
 
     Returns:
@@ -245,7 +245,9 @@ def member(target: Target, name: str) -> tuple[bool | None, Signature | None, tu
     return _member(_api(target, name.partition(".")[0]), name)
 
 
-def elsewhere(target: Target, name: str, fits: Callable[[Signature], bool] | None = None) -> str:
+def elsewhere(
+    target: Target, name: str, fits: Callable[[CallSignature], bool] | None = None
+) -> str:
     """Name the other versions of a library that have a name, and what to do; empty if none is known.
 
     Args:
@@ -283,7 +285,7 @@ def _api(target: Target, library: str) -> Api:
     return (api_of(distribution, have) if have else None) or target.api
 
 
-def _member(api: Api, name: str) -> tuple[bool | None, Signature | None, tuple[str, ...]]:
+def _member(api: Api, name: str) -> tuple[bool | None, CallSignature | None, tuple[str, ...]]:
     parts = name.split(".")
     for length in range(len(parts) - 1, 0, -1):
         names = api.get(".".join(parts[:length]))
@@ -293,8 +295,8 @@ def _member(api: Api, name: str) -> tuple[bool | None, Signature | None, tuple[s
 
 
 def _among(
-    api: Api, module: str, names: Mapping[str, Signature | None], rest: list[str]
-) -> tuple[bool | None, Signature | None, tuple[str, ...]]:
+    api: Api, module: str, names: Mapping[str, CallSignature | None], rest: list[str]
+) -> tuple[bool | None, CallSignature | None, tuple[str, ...]]:
     written = ".".join(rest)
     if written in names:
         return True, names[written], ()

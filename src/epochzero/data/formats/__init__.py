@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from epochzero.data.model import Fault, Table
+from epochzero.data.model import DataTable, Fault
 from epochzero.errors import InputError
 
 BATCH = 20_000
@@ -95,7 +95,7 @@ class Format:
     name: str
     suffixes: tuple[str, ...]
     read: Callable[[Sequence[Path], Faults], Iterator[Batch]]
-    write: Callable[[Path, Table, Values], None]
+    write: Callable[[Path, DataTable, Values], None]
     copy: Callable[[Path, Sequence[int], Path], None]
     describe: Callable[[Path], Mapping[str, str]] = lambda file: {}
     record_is_file: bool = False

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from epochzero.data.formats import Batch, Faults, Format
-from epochzero.data.model import Table
+from epochzero.data.model import DataTable
 
 ARRAY = np.ndarray[Any, Any]
 # More than this is not unpacked from a compressed file.
@@ -75,7 +75,7 @@ def _describe(file: Path) -> Mapping[str, str]:
     return {"container": file.suffix.lower().removeprefix(".")}
 
 
-def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
+def _write(path: Path, table: DataTable, columns: Mapping[str, Sequence[Any]]) -> None:
     arrays = {
         column.name: np.array(
             [np.asarray(value) for value in columns[column.name]], dtype=column.dtype or None

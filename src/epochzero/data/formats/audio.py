@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from epochzero.data.formats import Batch, Faults, Format
-from epochzero.data.model import Table
+from epochzero.data.model import DataTable
 
 FILES = 1000
 NAMES = ("rate", "channels", "bits", "seconds", "encoding")
@@ -71,7 +71,7 @@ def _parsed(handle: BinaryIO, size: int) -> tuple[int, int, int, float, str]:
     return rate, channels, bits, length / max(1, byte_rate), ENCODINGS.get(code, str(code))
 
 
-def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
+def _write(path: Path, table: DataTable, columns: Mapping[str, Sequence[Any]]) -> None:
     noise = np.random.default_rng(len(next(iter(columns.values()), ())))
     for number, row in enumerate(zip(*columns.values(), strict=True)):
         given = dict(zip(columns, row, strict=True))

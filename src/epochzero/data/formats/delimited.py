@@ -11,7 +11,7 @@ from typing import Any
 
 from epochzero.data.formats import Batch, Faults, Format, batches
 from epochzero.data.lines import encoding_of, lines, writing
-from epochzero.data.model import Table
+from epochzero.data.model import DataTable
 
 DELIMITERS = (",", "\t", ";", "|")
 
@@ -107,7 +107,7 @@ def _describe(file: Path) -> Mapping[str, str]:
     }
 
 
-def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
+def _write(path: Path, table: DataTable, columns: Mapping[str, Sequence[Any]]) -> None:
     details = dict(table.details)
     with writing(path, details["encoding"]) as out:
         writer = csv.writer(out, delimiter=details["delimiter"], lineterminator="\n")

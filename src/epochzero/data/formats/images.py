@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from epochzero.data.formats import Batch, Faults, Format, needed
-from epochzero.data.model import Table
+from epochzero.data.model import DataTable
 
 # Read together, as a batch.
 FILES = 1000
@@ -93,7 +93,7 @@ def _has_end(file: Path, form: str) -> bool:
         return ENDS.get(form, b"") in handle.read()
 
 
-def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
+def _write(path: Path, table: DataTable, columns: Mapping[str, Sequence[Any]]) -> None:
     pillow = needed("PIL.Image", "writing images")
     noise = np.random.default_rng(len(next(iter(columns.values()), ())))
     known = table.column("format")

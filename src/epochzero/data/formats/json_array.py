@@ -10,7 +10,7 @@ from typing import Any
 from epochzero.data.formats import Batch, Faults, Format
 from epochzero.data.formats.json_lines import by_columns, nested
 from epochzero.data.lines import DAMAGED, encoding_of, open_bytes, writing
-from epochzero.data.model import Table
+from epochzero.data.model import DataTable
 
 # The whole file is read at once; what is larger belongs into JSON lines.
 LARGEST_BYTES = 1 << 28
@@ -66,7 +66,7 @@ def _describe(file: Path) -> Mapping[str, str]:
     return {"encoding": encoding_of(file)}
 
 
-def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
+def _write(path: Path, table: DataTable, columns: Mapping[str, Sequence[Any]]) -> None:
     rows = zip(*columns.values(), strict=True)
     records = [nested(dict(zip(columns, row, strict=True))) for row in rows]
     text = json.dumps(records, ensure_ascii=False, indent=1) + "\n"

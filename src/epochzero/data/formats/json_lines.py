@@ -10,7 +10,7 @@ from typing import Any
 
 from epochzero.data.formats import BATCH, Batch, Faults, Format
 from epochzero.data.lines import encoding_of, lines, writing
-from epochzero.data.model import Table
+from epochzero.data.model import DataTable
 
 DEEPEST = 4
 
@@ -78,7 +78,7 @@ def _describe(file: Path) -> Mapping[str, str]:
     return {"encoding": encoding_of(file)}
 
 
-def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
+def _write(path: Path, table: DataTable, columns: Mapping[str, Sequence[Any]]) -> None:
     encoding = dict(table.details)["encoding"]
     with writing(path, encoding) as out:
         for row in zip(*columns.values(), strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 
 from epochzero.data.formats import BATCH, Batch, Faults, Format, needed
 from epochzero.data.formats.json_lines import flat
-from epochzero.data.model import Table
+from epochzero.data.model import DataTable
 from epochzero.parquet import STREAMED
 
 
@@ -45,7 +45,7 @@ def _columns(part: Any) -> Iterator[tuple[str, Sequence[Any]]]:
             yield name, column.to_pylist()
 
 
-def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
+def _write(path: Path, table: DataTable, columns: Mapping[str, Sequence[Any]]) -> None:
     arrow = needed("pyarrow", "writing Parquet")
     parquet = needed("pyarrow.parquet", "writing Parquet")
     kinds = {"category": "string", "text": "string", "boolean": "bool_", "empty": "null"}

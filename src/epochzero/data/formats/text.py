@@ -8,7 +8,7 @@ from typing import Any
 
 from epochzero.data.formats import Batch, Faults, Format, batches
 from epochzero.data.lines import encoding_of, lines, writing
-from epochzero.data.model import Table
+from epochzero.data.model import DataTable
 
 
 def _read(files: Sequence[Path], faults: Faults) -> Iterator[Batch]:
@@ -21,7 +21,7 @@ def _describe(file: Path) -> Mapping[str, str]:
     return {"encoding": encoding_of(file)}
 
 
-def _write(path: Path, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
+def _write(path: Path, table: DataTable, columns: Mapping[str, Sequence[Any]]) -> None:
     encoding = dict(table.details)["encoding"]
     with writing(path, encoding) as out:
         out.writelines(f"{line or ''}\n" for line in columns["text"])

@@ -60,7 +60,7 @@ _SILENT = (signal.SIGCONT, signal.SIGTSTP, signal.SIGWINCH)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SupervisorOptions:
     """How an attempt is run.
 
     Attributes:
@@ -83,7 +83,7 @@ def run_attempt(
     journal: Journal | None,
     *,
     environment: Mapping[str, str],
-    options: Options | None = None,
+    options: SupervisorOptions | None = None,
     watchers: Sequence[Watcher] = (),
 ) -> End:
     """Runs a job's command in the current folder until its whole process tree has ended.
@@ -108,7 +108,7 @@ def run_attempt(
     """
     if platform.WHY_NO_JOBS:
         raise InputError(platform.WHY_NO_JOBS)
-    attempt = _Attempt(started, folder, journal, options or Options())
+    attempt = _Attempt(started, folder, journal, options or SupervisorOptions())
     with ExitStack() as stack:
         adopt_orphans()
         stack.callback(adopt_orphans, False)
@@ -131,7 +131,11 @@ class _Attempt:
     """
 
     def __init__(
-        self, started: Start, folder: Path | None, journal: Journal | None, options: Options
+        self,
+        started: Start,
+        folder: Path | None,
+        journal: Journal | None,
+        options: SupervisorOptions,
     ) -> None:
         self.clock = Clock()
         self.started = started

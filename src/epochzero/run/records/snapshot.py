@@ -18,7 +18,7 @@ from epochzero.run.observers.watcher import Clock, Watcher, load
 from epochzero.run.records.model import Record, Snapshot
 
 if TYPE_CHECKING:
-    from epochzero.check.target import Interpreter
+    from epochzero.check.target import PythonInstallation
     from epochzero.code.git import Git
 
 
@@ -174,7 +174,7 @@ def _called(pid: int) -> Path | None:
 
 
 def _packages(
-    interpreter: Interpreter, folder: Path, environment: Mapping[str, str]
+    interpreter: PythonInstallation, folder: Path, environment: Mapping[str, str]
 ) -> dict[str, str]:
     from epochzero.check.target.packages import installed
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from epochzero.check.target import Interpreter, likely_modules, normalized, read_interpreter
+from epochzero.check.target import PythonInstallation, likely_modules, normalized, read_interpreter
 from epochzero.check.target.packages import installed
 from epochzero.errors import InputError
 from epochzero.run.records.snapshot import python_of, repository_of
@@ -86,7 +86,7 @@ def _folders(capture: Capture, variables: Mapping[str, str]) -> list[str]:
     return [str(capture.directory / entry) for entry in added if entry]
 
 
-def _versions(interpreter: Interpreter, first: list[str]) -> dict[str, str]:
+def _versions(interpreter: PythonInstallation, first: list[str]) -> dict[str, str]:
     """Versions by name of a distribution and of each of its modules, and of Python."""
     found: dict[str, str] = {}
     here = installed([*first, *interpreter.folders])

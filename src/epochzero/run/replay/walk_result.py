@@ -37,7 +37,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class TracedOperator:
     """An operator that ran in the failing step.
 
     Attributes:
@@ -118,10 +118,10 @@ class FailureOrigin:
     operators: int
     why: Why
     error: str
-    culprit: Operator | None
-    before: tuple[Operator, ...]
-    chain: tuple[Operator, ...]
-    sources: tuple[Operator, ...]
+    culprit: TracedOperator | None
+    before: tuple[TracedOperator, ...]
+    chain: tuple[TracedOperator, ...]
+    sources: tuple[TracedOperator, ...]
     calls: tuple[OperatorCall, ...]
     held: Mapping[str, TensorValues]
     versions: Mapping[str, str]
@@ -158,10 +158,10 @@ def walked_of(record: Any) -> FailureOrigin | None:
         return None
 
 
-def _operator(record: Mapping[str, Any]) -> Operator:
+def _operator(record: Mapping[str, Any]) -> TracedOperator:
     path, line, text = record["place"] or ("", 0, "")
     wide = record["float64"] or {}
-    return Operator(
+    return TracedOperator(
         int(record["number"]), str(record["operator"]), bool(record["backward"]), str(record["module"]),
         str(path), int(line), str(text), record["of"],
         tuple(map(_range, record["inputs"])), tuple(map(_range, record["outputs"])),

@@ -31,7 +31,7 @@ class Aspect:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SimulationOptions:
     """What is simulated, and by what means.
 
     Attributes:

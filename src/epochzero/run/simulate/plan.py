@@ -19,7 +19,7 @@ from epochzero.injected import isolated
 from epochzero.run.simulate.aspects import aspects_of
 from epochzero.run.simulate.companions import REQUEST_VARIABLE
 from epochzero.run.simulate.contradictions import refuse_contradictions
-from epochzero.run.simulate.model import Options, Request, SimulationPlan
+from epochzero.run.simulate.model import Request, SimulationOptions, SimulationPlan
 from epochzero.run.simulate.packages import PackageDifferences, build_environment, compare
 from epochzero.run.simulate.places import Places, places_of
 from epochzero.run.simulate.ranks import in_ranks
@@ -57,7 +57,7 @@ def options_of(
     *,
     ranks: int | None = None,
     build_in: Path | None = None,
-) -> Options:
+) -> SimulationOptions:
     """What is simulated, if it can be: called before anything starts.
 
     Args:
@@ -65,7 +65,7 @@ def options_of(
         command: of the job.
         folder: where it would run.
         environment: as it is here.
-        ranks: see `Options`.
+        ranks: see `SimulationOptions`.
         build_in: folder of virtual environments, in which one with the target's packages is made; None for
             the packages of this machine.
 
@@ -78,11 +78,11 @@ def options_of(
     if ranks is not None:
         in_ranks(command, folder, environment, ranks, None)
     built = build_environment(known, command, environment, build_in) if build_in else None
-    return Options(known, ranks, built=built)
+    return SimulationOptions(known, ranks, built=built)
 
 
 def plan(
-    options: Options,
+    options: SimulationOptions,
     command: Sequence[str],
     folder: str,
     environment: Mapping[str, str],

@@ -76,7 +76,7 @@ from epochzero.check.dryrun.child.resume import way  # noqa: E402
 from epochzero.check.dryrun.child.rewrite import RUNTIME  # noqa: E402
 from epochzero.check.dryrun.child.sites import sites  # noqa: E402
 from epochzero.check.dryrun.child.synthesized import put  # noqa: E402
-from epochzero.check.dryrun.child.waiting import Watcher, described_frame  # noqa: E402
+from epochzero.check.dryrun.child.waiting import HangWatcher, described_frame  # noqa: E402
 
 MOST_IN_A_PIPE = 1 << 15
 LONGEST_TRACE = 4000
@@ -138,7 +138,7 @@ class DryRun:
 
         def body(number: int) -> int:
             self._rank = number
-            Watcher(self._records, self._runtime, self._roots, self._phases.of).start()
+            HangWatcher(self._records, self._runtime, self._roots, self._phases.of).start()
             status = self._ran()
             if onward := self._onward(status):
                 self._records.emit("onward", **onward)

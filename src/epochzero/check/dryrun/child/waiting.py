@@ -26,7 +26,7 @@ GROUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "group.py")
 _NOT_FOR_RANKS = ("/torch/utils/data/", "/torch/multiprocessing/")
 
 
-class Watcher(threading.Thread):
+class HangWatcher(threading.Thread):
     """Reports ``waiting`` and ``moving`` of the thread that creates it.
 
     Args:

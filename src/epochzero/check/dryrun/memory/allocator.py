@@ -41,7 +41,7 @@ class OutOfMemoryError(Exception):
 
 
 @dataclass(slots=True, eq=False)
-class Block:
+class MemoryBlock:
     """A part of a segment."""
 
     size: int
@@ -49,8 +49,8 @@ class Block:
     pool: Pool
     free: bool = False
     mapped: bool = True
-    before: Block | None = None
-    after: Block | None = None
+    before: MemoryBlock | None = None
+    after: MemoryBlock | None = None
 
     @property
     def whole(self) -> bool:
@@ -63,13 +63,13 @@ class Pool:
     """The free blocks of a stream, small or large, by size and address."""
 
     small: bool
-    blocks: list[tuple[int, int, Block]] = field(default_factory=list)
-    growing: Block | None = None
+    blocks: list[tuple[int, int, MemoryBlock]] = field(default_factory=list)
+    growing: MemoryBlock | None = None
 
-    def add(self, block: Block) -> None:
+    def add(self, block: MemoryBlock) -> None:
         insort(self.blocks, (block.size, block.address, block))
 
-    def remove(self, block: Block) -> None:
+    def remove(self, block: MemoryBlock) -> None:
         del self.blocks[bisect_left(self.blocks, (block.size, block.address))]
 
     @property
@@ -97,7 +97,7 @@ class CachingAllocator:
         self.capacity = capacity
         self.allocated = self.reserved = self.retries = 0
         self._pools: dict[tuple[int, bool], Pool] = {}
-        self._used: dict[int, Block] = {}
+        self._used: dict[int, MemoryBlock] = {}
         self._next_address = 0
 
     def malloc(self, identity: int, size: int, stream: int = 0) -> None:
@@ -148,7 +148,7 @@ class CachingAllocator:
     def _pool(self, stream: int, small: bool) -> Pool:
         return self._pools.setdefault((stream, small), Pool(small))
 
-    def _cached(self, pool: Pool, size: int) -> Block | None:
+    def _cached(self, pool: Pool, size: int) -> MemoryBlock | None:
         """The smallest free block that is large enough (``get_free_block``)."""
         place = bisect_left(pool.blocks, (size, -1))
         if place == len(pool.blocks):
@@ -163,14 +163,14 @@ class CachingAllocator:
         block.free = False
         return block
 
-    def _new(self, pool: Pool, size: int) -> Block | None:
+    def _new(self, pool: Pool, size: int) -> MemoryBlock | None:
         """A block of a new segment, or of one that grows; None where the GPU is full."""
         if self.options.expandable_segments:
             return self._grown(pool, size)
         segment = _segment(size)
         if not self._reserve(segment):
             return None
-        return Block(segment, self._address(segment), pool)
+        return MemoryBlock(segment, self._address(segment), pool)
 
     def _reserve(self, size: int) -> bool:
         if self.capacity is not None and self.reserved + size > self.capacity:
@@ -183,7 +183,7 @@ class CachingAllocator:
         self._next_address += size
         return address
 
-    def _split(self, block: Block, size: int) -> None:
+    def _split(self, block: MemoryBlock, size: int) -> None:
         rest = block.size - size
         if block.pool.small or self.options.expandable_segments:
             splits = rest >= MIN_BLOCK
@@ -195,16 +195,16 @@ class CachingAllocator:
             block.pool.add(_after(block))
 
     @staticmethod
-    def _cut(block: Block, size: int) -> Block:
+    def _cut(block: MemoryBlock, size: int) -> MemoryBlock:
         """The block keeps its first `size` bytes; the block of the others."""
-        rest = Block(block.size - size, block.address + size, block.pool, mapped=block.mapped)
+        rest = MemoryBlock(block.size - size, block.address + size, block.pool, mapped=block.mapped)
         rest.before, rest.after = block, block.after
         if block.after is not None:
             block.after.before = rest
         block.after, block.size = rest, size
         return rest
 
-    def _give_back(self, block: Block) -> None:
+    def _give_back(self, block: MemoryBlock) -> None:
         """To its pool, merged with its free neighbours."""
         for neighbour in (block.before, block.after):
             if neighbour is not None and neighbour.free and neighbour.mapped:
@@ -225,10 +225,10 @@ class CachingAllocator:
 
     # -- Segments that grow --------------------------------------------------------------------
 
-    def _grown(self, pool: Pool, size: int) -> Block | None:
+    def _grown(self, pool: Pool, size: int) -> MemoryBlock | None:
         """The first free stretch of the pool's segment that has room, mapped as far as it lacks."""
         if pool.growing is None:
-            pool.growing = Block(
+            pool.growing = MemoryBlock(
                 ADDRESS_SPACE, self._address(ADDRESS_SPACE), pool, free=True, mapped=False
             )
         block = pool.growing
@@ -245,7 +245,7 @@ class CachingAllocator:
         block.free = False
         return block
 
-    def _map(self, gap: Block, size: int) -> bool:
+    def _map(self, gap: MemoryBlock, size: int) -> bool:
         """Give memory to the first pages of a gap, which takes its mapped neighbours in."""
         size = min(_multiple(size, gap.pool.page), gap.size)
         if not self._reserve(size):
@@ -256,7 +256,7 @@ class CachingAllocator:
         self._give_back(gap)
         return True
 
-    def _unmap(self, block: Block) -> None:
+    def _unmap(self, block: MemoryBlock) -> None:
         """Take the memory of the whole pages in a free block."""
         page, start = block.pool.page, block.address
         first, last = _multiple(start, page), (start + block.size) // page * page
@@ -290,12 +290,12 @@ def _segment(size: int) -> int:
     return LARGE_SEGMENT if size < MIN_LARGE else _multiple(size, ROUND_LARGE)
 
 
-def _after(block: Block) -> Block:
+def _after(block: MemoryBlock) -> MemoryBlock:
     assert block.after is not None
     return block.after
 
 
-def _room(block: Block) -> int:
+def _room(block: MemoryBlock) -> int:
     """Bytes of a free block with the gap behind it, or of a gap with what is free behind it."""
     size, following = block.size, block.after
     while following is not None and following.free:
@@ -304,7 +304,7 @@ def _room(block: Block) -> int:
     return size
 
 
-def _merge(block: Block, neighbour: Block) -> None:
+def _merge(block: MemoryBlock, neighbour: MemoryBlock) -> None:
     """The block takes its neighbour in."""
     if neighbour is block.before:
         block.address, block.before = neighbour.address, neighbour.before

@@ -12,7 +12,7 @@ from epochzero.check.dryrun.memory.history import UNCORRECTED, Correction
 from epochzero.check.dryrun.memory.options import AllocatorOptions, cublas_workspace_bytes
 from epochzero.check.dryrun.memory.replay import WORKSPACES, Peak, kind_of, replay, with_workspaces
 from epochzero.check.dryrun.memory.surroundings import Range, Surrounding, surroundings, total
-from epochzero.check.dryrun.memory.timeline import Timeline, timeline
+from epochzero.check.dryrun.memory.timeline import MemoryTimeline, timeline
 from epochzero.check.dryrun.memory.trace import Alloc, AllocationSite, Mark, Trace
 from epochzero.check.dryrun.memory.units import MIB
 from epochzero.check.target.model import GPU
@@ -85,7 +85,7 @@ class Memory:
     moment: str
     fit: Fit
     assumptions: tuple[str, ...]
-    timeline: Timeline
+    timeline: MemoryTimeline
 
 
 def estimate(

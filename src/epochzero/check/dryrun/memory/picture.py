@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from epochzero.check.dryrun.memory.estimate import Memory
-from epochzero.check.dryrun.memory.timeline import Timeline
+from epochzero.check.dryrun.memory.timeline import MemoryTimeline
 from epochzero.check.dryrun.memory.units import MIB, size_text
 from epochzero.check.target.model import GPU
 
@@ -67,7 +67,7 @@ def picture(memory: Memory, title: str = "") -> str:
 class _Plot:
     """Columns drawn to scale."""
 
-    def __init__(self, timeline: Timeline, gpu: GPU) -> None:
+    def __init__(self, timeline: MemoryTimeline, gpu: GPU) -> None:
         drawn = self.columns = timeline.columns
         self.marks = timeline.moments
         self.gpu = gpu

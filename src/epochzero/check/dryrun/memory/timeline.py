@@ -22,7 +22,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class MemoryTimeline:
     """Memory over the events of a trace.
 
     Attributes:
@@ -34,7 +34,7 @@ class Timeline:
     moments: tuple[Moment, ...]
 
 
-def timeline(trace: Trace, workspace: int) -> Timeline:
+def timeline(trace: Trace, workspace: int) -> MemoryTimeline:
     """The timeline of a trace, with workspaces of cuBLAS of that many bytes."""
     columns: list[Mapping[str, int]] = []
     moments: list[Moment] = []
@@ -57,4 +57,4 @@ def timeline(trace: Trace, workspace: int) -> Timeline:
         if number % each == 0:
             columns.append(most)
             most = dict(now)
-    return Timeline((*columns, dict(now)), tuple(moments))
+    return MemoryTimeline((*columns, dict(now)), tuple(moments))
