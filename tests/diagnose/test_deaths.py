@@ -811,3 +811,68 @@ def test_a_library_that_compares_shapes_for_the_job_shows_a_slip_of_the_job(
         TOP + library + "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x7 and 5x1)\n"
     )
     assert found.root_cause == "programming_error"
+
+
+ANSWER = 'INFO:     127.0.0.1:50001 - "POST /v1/completions HTTP/1.1" 200 OK\n'
+IN_REQUEST = """\
+ERROR:    Exception in ASGI application
+Traceback (most recent call last):
+  File "/opt/lib/python3.11/site-packages/uvicorn/protocols/http/h11_impl.py", line 401, in run_asgi
+    result = await app(self.scope, self.receive, self.send)
+  File "/srv/app.py", line 47, in complete
+    return names[request.model]
+KeyError: 'llama'
+"""
+
+
+@pytest.mark.parametrize(("answers", "outcome"), [(20, "no_failure"), (2, "failed")])
+def test_a_server_at_work_survives_a_failed_request(
+    diagnose: Diagnose, answers: int, outcome: str
+) -> None:
+    assert diagnose(ANSWER * answers + IN_REQUEST).outcome == outcome
+
+
+ASKED = "[2026-06-01 04:38:43] SIGTERM received. Draining requests and shutting down...\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "category"),
+    [("", "interrupted"), (ANSWER * 3, "not_a_failure")],
+    ids=["loads", "serves"],
+)
+def test_a_server_that_is_asked_to_stop(diagnose: Diagnose, before: str, category: str) -> None:
+    assert diagnose("Load weight begin.\n" + before + ASKED).category == category
+
+
+def test_who_is_asked_to_stop_had_survived_what_was_logged_before(diagnose: Diagnose) -> None:
+    logged = "ERROR reward: index 1 is out of bounds for dimension 0 with size 1\n"
+    output = "".join(f"reading the settings of worker {'abcdefgh'[n % 8]}\n" for n in range(40))
+    assert diagnose(logged + output + ASKED).category == "interrupted"
+    assert diagnose(logged + ASKED).category == "illegal_index"
+
+
+def test_a_server_fails_while_it_serves(diagnose: Diagnose) -> None:
+    killed = "serve.sh: line 9: 124064 Killed                  serve model\n"
+    assert diagnose(ANSWER * 3 + killed).phase == "evaluation"
+    assert (
+        diagnose(ANSWER * 3 + OUT_OF_MEMORY.replace("loss.backward()", "run()")).phase
+        == "evaluation"
+    )
+
+
+def test_an_error_that_only_speaks_of_a_death_is_evidence_of_it(diagnose: Diagnose) -> None:
+    found = diagnose(
+        "2026-01-01T00:00:00 ERROR launcher: Shard 0 crashed\nError: ShardCannotStart\n"
+    )
+    assert (found.category, found.root and found.root.line) == ("process_crash", 1)
+
+
+@pytest.mark.parametrize(
+    ("condition", "category"),
+    [("totalElements <= srcSize", "tensor_mismatch"), ("state == READY", "gpu_fault")],
+)
+def test_a_failed_check_in_a_kernel_is_read(
+    diagnose: Diagnose, condition: str, category: str
+) -> None:
+    place = "/pytorch/native/cuda/Kernel.cu:402: check: block: [0,0,0], thread: [0,0,0]"
+    assert diagnose(f"{place} Assertion `{condition}` failed.\n").category == category

@@ -602,3 +602,103 @@ def test_of_counted_errors_the_first_is_the_root(diagnose: Diagnose) -> None:
     assert found.category == "path_not_found"
     assert root(found)[0] == 5
     assert root(found)[1].strip().startswith("(0) Not found: ")
+
+
+def chained(
+    first: str, link: str, second: str, *, handler: str = "raise Wrapped() from error"
+) -> str:
+    """Two exceptions of one traceback: the second one was raised where the first one was caught."""
+    words = {
+        "cause": "The above exception was the direct cause of the following exception:",
+        "context": "During handling of the above exception, another exception occurred:",
+    }
+    top = 'Traceback (most recent call last):\n  File "/job/hub.py", line 40, in load\n    '
+    return f"{top}return get(name)\n{first}\n\n{words[link]}\n\n{top}{handler}\n{second}\n"
+
+
+STATUS = "requests.HTTPError: 401 Client Error. (Request ID: 1a2b)\n\nRepository Not Found for url: http://hub/x.\nInvalid password."
+CHAINS = {
+    "a status, and what it means": (STATUS, "cause", "OSError: x is no model of the hub", "OSError"),
+    "a missing key in a sentence": ("KeyError: 'qwen9'", "context", "ValueError: the type `qwen9` is unknown", "ValueError"),
+    "the whole message in a sentence": (
+        "TimeoutError: [Errno 110] Connection timed out", "context",
+        "urllib.error.URLError: <urlopen error [Errno 110] Connection timed out>", "urllib.error.URLError",
+    ),
+    "a quotation": ("KeyError: 'shape'", "cause", "Error: replacing the node failed: 'shape'", "KeyError"),
+    "another message": ("KeyError: 'shape'", "cause", "RuntimeError: no node was replaced", "KeyError"),
+    "a reference": (
+        "ImportError: undefined symbol: _ZN2at4", "cause",
+        "RuntimeError: cannot import x (look up to see its traceback): undefined symbol: _ZN2at4", "ImportError",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_of_a_chain_the_exception_that_says_what_failed_is_the_root(
+    diagnose: Diagnose, name: str
+) -> None:
+    first, link, second, root = CHAINS[name]
+    found = diagnose(chained(first, link, second))
+    assert found.exception is not None
+    assert found.exception.type == root
+
+
+@pytest.mark.parametrize(
+    ("handler", "kind"),
+    [("time.sleep(30)", "KeyboardInterrupt"), ("raise", "ConnectionRefusedError")],
+)
+def test_who_is_interrupted_while_it_waits_for_a_connection(
+    diagnose: Diagnose, handler: str, kind: str
+) -> None:
+    refused = "ConnectionRefusedError: [Errno 111] Connection refused"
+    found = diagnose(chained(refused, "context", "KeyboardInterrupt", handler=handler))
+    assert found.exception is not None
+    assert found.exception.type == kind
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        prefixed("[rank1]: ", KEY_ERROR),
+        "Process EngineCore:\n" + KEY_ERROR,
+    ],
+    ids=["with the rank", "when it ends the process"],
+)
+def test_of_a_failure_printed_twice_the_line_that_says_more_is_the_root(
+    diagnose: Diagnose, again: str
+) -> None:
+    logged = (
+        KEY_ERROR if "rank" in again else prefixed("ERROR 05-02 10:00:01 [core.py:7] ", KEY_ERROR)
+    )
+    found = diagnose(logged + again)
+    last = (logged + again).splitlines().index(again.splitlines()[-1]) + 1
+    assert found.root is not None
+    assert found.root.line == last
+
+
+CONSEQUENCES = {
+    "refers to a message above": "RuntimeError: The backend did not start. See root cause above.",
+    "refers to a log": "RuntimeError: Startup failed, check the worker logs",
+    "names a dead process": "BackendError: shard 3 exited with code 1",
+    "says nothing": "RuntimeError: Executor failed.",
+}
+
+
+@pytest.mark.parametrize("name", CONSEQUENCES)
+def test_what_names_another_reason_is_a_consequence_whatever_prints_it(
+    diagnose: Diagnose, name: str
+) -> None:
+    top = 'Traceback (most recent call last):\n  File "/srv/main.py", line 3, in <module>\n    start()\n'
+    error = "ERROR loader: ValueError: max_model_len 9000 must be at most 4096\n"
+    after = diagnose(error + top + CONSEQUENCES[name] + "\n")
+    assert after.root is not None
+    assert after.root.line == 1
+    assert diagnose(top + CONSEQUENCES[name] + "\n").is_failure
+
+
+def test_details_elsewhere_do_not_make_a_statement_a_consequence(diagnose: Diagnose) -> None:
+    top = 'Traceback (most recent call last):\n  File "/srv/main.py", line 3, in <module>\n    start()\n'
+    found = diagnose(top + "ValueError: 7 is no power of two, see the log for more details\n")
+    assert found.exception is not None
+    assert found.exception.type == "ValueError"
+    assert found.outcome == "failed"

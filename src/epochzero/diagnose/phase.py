@@ -99,6 +99,8 @@ def phase_of(
         stated: the phase in which a known message usually is printed; empty if unknown.
     """
     trained = bool(work & TRAINING)
+    if "serving" in work and "training" not in work:
+        return "evaluation"
     decided = "" if category == "interrupted" else _decided(frames, trained=trained)
     if decided:
         return decided

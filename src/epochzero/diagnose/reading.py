@@ -121,13 +121,22 @@ _OUTSIDE = frozenset(
 """Reasons outside of a process that explain more than that it ended itself."""
 
 
+_IN_KERNEL = re.compile(r"thread: \[[\d,]+\] Assertion `([^`\n]+)` failed")
+_WORDS = re.compile(r"_|(?<=[a-z])(?=[A-Z])")
+"""Where the words of a name in code meet."""
+
+
 def stated_reason(kind: str, message: str, general: str) -> str:
     """The category of a failed check: the reason that its message states, else the ``general`` one.
 
     A process that ended itself crashed, whatever it compared, unless the reason is outside of it. If
     Python caught the failed check as an exception, nothing crashed.
     """
-    stated = category_of(read_message(message))
+    asserted = _IN_KERNEL.search(message)
+    code = f"assert {_WORDS.sub(' ', asserted[1]).lower()}" if asserted else ""
+    reading = read_message("" if asserted else message, code)
+    compared = asserted and reading.subject == "shape"
+    stated = "tensor_mismatch" if compared else category_of(reading)
     if general != "process_crash":
         return stated or general
     if kind and "::" not in kind and kind != "Fatal Python error":

@@ -98,6 +98,27 @@ _OBSERVER = re.compile(r"(?:slurmstepd|srun|wandb|\(raylet\))\b[^:\n]{0,40}: ")
 _STOPPED = re.compile(r"(?i)\bexit ?code\W{1,3}(?:-15|143)\b")
 """The end of a process that its parent told to exit: it follows from something else, or the work was done."""
 
+_ELSEWHERE = re.compile(
+    r"(?i)\b(?:see|check|inspect|look(?: up| at)?|refer to)\b(?![^\n]*\bfor (?:\w+ )?(?:detail|info|traceback))[^\n]{0,60}"
+    r"\b(?:above|below|earlier|previous|logs?|output|root cause|trace ?back|stack ?trace)\b"
+    r"|\b(?:above|earlier|original|previous)\b[^\n]{0,20}\b(?:error|exception|failure)s?\b"
+)
+"""Words with which a message refers to another one that states the reason. What it offers for details, it states itself."""
+_DEATH = re.compile(
+    r"(?i)\b(?:actor|child|container|core|engine|executor|proc|process(?:es)?|rank|replica|server|shard|subprocess|worker)s?\b"
+    r"[^\n]{0,60}\b(?:crashed|died|exited|is (?:already )?dead|(?:been|was|is) killed|terminated (?:abnormally|unexpectedly))\b"
+    r"|^(?:\w+: )?(?:actor|child|engine|executor|process|rank|replica|server|shard|subprocess|worker)s? failed\.?$"
+    r"|\bnon-?zero (?:exit|return)"
+)
+"""Words with which a message reports the end of another process."""
+
+
+def points_elsewhere(message: str) -> bool:
+    """Whether a message says that the reason is stated elsewhere: it is a consequence, whatever printed it."""
+    first = message.partition("\n")[0][:LOOKED_AT]
+    return _ELSEWHERE.search(first) is not None or _DEATH.search(first) is not None
+
+
 _SPOKEN_OF = re.compile(
     r"^(?: \([^)\n]*\))?:? (?:is|are|was|were|means?|occurs?|happens?|refers?|indicates?|can|could|may"
     r"|might|should|would)\b"
@@ -147,11 +168,12 @@ def order(
         tuple(j for j in judged if j.role == "cause" and j.claim >= least), judged
     )
     if not candidates or (_only_weak(candidates) and any(map(_signalled, judged))):
-        root = _as_absent(_last_resort(judged), judged)
-        return Timeline(root and _as_launcher_saw(root, judged, ()), (), judged)
+        last = _as_absent(_last_resort(judged), judged)
+        reported = last and _as_launcher_saw(_as_printed_last(last, judged), judged, ())
+        return Timeline(reported, (), judged)
     roots = [_root_of_process(stream) for stream in _by_process(candidates)]
     root = _as_recorded(_in_its_log(_first(_not_of_peers(roots)), candidates), candidates)
-    root = _as_launcher_saw(root, judged, candidates)
+    root = _as_launcher_saw(_as_printed_last(root, judged), judged, candidates)
     return Timeline(root, candidates, judged)
 
 
@@ -260,7 +282,8 @@ def _starts_run(deaths: Sequence[JudgedEvent], later: JudgedEvent, *, alone: boo
 
 def _last_resort(judged: Sequence[JudgedEvent]) -> JudgedEvent | None:
     """Fallback if no event claims to be a cause: the first report of a process killed by a signal,
-    else a consequence with a category, else any report of a failed process, else any consequence.
+    else a consequence with a category, else any report of a failed process, else any consequence,
+    else the last error that speaks of a death, whatever program prints it.
     """
     told = [
         j
@@ -273,7 +296,18 @@ def _last_resort(judged: Sequence[JudgedEvent]) -> JudgedEvent | None:
     deaths = [j for j in told if j.match and j.match.status]
     killed = [j for j in deaths if _killed(j)]
     named = [j for j in told if j.category]
-    return next(iter(killed or named or deaths or told), None)
+    spoken = [
+        replace(j, category="process_crash")
+        for j in _by_line(judged)
+        if j.role == "cause" and _speaks_of_death(j.event)
+    ]
+    return next(iter(killed or named or deaths or told or spoken[-1:]), None)
+
+
+def _speaks_of_death(event: LogEvent) -> bool:
+    first = event.message.partition("\n")[0][:LOOKED_AT]
+    marked = event.level in ("ERROR", "FATAL") and not _STOPPED.search(first)
+    return marked and _DEATH.search(first) is not None
 
 
 def _by_line(judged: Sequence[JudgedEvent]) -> list[JudgedEvent]:
@@ -393,13 +427,24 @@ def _as_launcher_saw(
         return replace(root, event=replace(event, rank=joined))
     if event.rank is not None or (event.kind == "line" and not root.match):
         return root
-    # PyTorch prints what nobody caught again, with the rank.
-    again = [
-        j.event.rank for j in judged
-        if j.event.rank is not None and j.event.text == event.text and j.event.line > event.line
-    ]  # fmt: skip
-    rank = next(iter(again or named[-1:]), None)
-    return root if rank is None else replace(root, event=replace(event, rank=rank))
+    return replace(root, event=replace(event, rank=named[-1])) if named else root
+
+
+def _as_printed_last(root: JudgedEvent, judged: Sequence[JudgedEvent]) -> JudgedEvent:
+    """The same failure as it was printed when it ended its process, if the process had logged it before; or as
+    PyTorch printed it again with the rank.
+    """
+    event = root.event
+    logged = event.level in ("ERROR", "FATAL")
+    again = (
+        j.event for j in judged
+        if j.event.text == event.text and j.event.line > event.line and j.event.log == event.log
+        and (
+            (event.rank is None is not j.event.rank)
+            or (logged and j.event.trace != -1 and j.event.level is None and _source(j.event) == _source(event))
+        )
+    )  # fmt: skip
+    return replace(root, event=next(again, event))
 
 
 _KERNEL_PID = re.compile(
@@ -532,6 +577,13 @@ def _judge(event: LogEvent, catalog: Catalog, number: int) -> JudgedEvent:
             category = category_of(read_message(said))
         if not category:
             claim = 0 if event.kind == "line" and claim <= PLAIN_LINE else claim - NAMELESS
+    if (
+        match is None
+        and event.kind == "exception"
+        and not event.handled
+        and points_elsewhere(event.text)
+    ):
+        role, claim = "wrapper", 0
     return JudgedEvent(event, match, role, category, claim, number)
 
 
@@ -587,8 +639,16 @@ def _without_handlers(judged: tuple[JudgedEvent, ...]) -> tuple[JudgedEvent, ...
 
 
 def _without_shutdown(judged: tuple[JudgedEvent, ...]) -> tuple[JudgedEvent, ...]:
-    """Takes the claim from what fails while a server that answered requests shuts down as it was told to."""
-    return _marked(judged, "teardown", lambda j: j.event.closing and "serving" in j.event.work)
+    """Takes the claim from what fails while a server that answered requests shuts down as it was told to, and
+    from the request to shut down, with which a server usually ends.
+    """
+
+    def stops(j: JudgedEvent) -> bool:
+        asked = j.role == "cascade" and j.match and j.match.status == SIGNALS + LinuxSignal.SIGTERM
+        serves = "serving" in j.event.work
+        return serves and bool(j.event.closing or (asked and "training" not in j.event.work))
+
+    return _marked(judged, "teardown", stops)
 
 
 def _without_repeated(judged: tuple[JudgedEvent, ...], *, dead: bool) -> tuple[JudgedEvent, ...]:
@@ -683,9 +743,10 @@ def _stops_job(judged: JudgedEvent) -> bool:
 
 
 def _kills(judged: JudgedEvent) -> bool:
-    """Whether a launcher or a shell reports that a process was killed, which was therefore still running."""
+    """Whether a process was killed or asked to stop, and was therefore still running."""
     return reports_death(judged) and bool(
-        judged.match and judged.match.status == SIGNALS + LinuxSignal.SIGKILL
+        judged.match
+        and judged.match.status in (SIGNALS + LinuxSignal.SIGKILL, SIGNALS + LinuxSignal.SIGTERM)
     )
 
 
@@ -991,8 +1052,7 @@ def _root_of_chain(first: JudgedEvent, chain: Sequence[JudgedEvent]) -> JudgedEv
     if first.event.trace == -1:
         return root
     for judged in chain[chain.index(first) + 1 :]:
-        renamed = _is_probe(root.event, judged.event) or _completes(root.event, judged.event)
-        if judged.event.link != "context" or not renamed:
+        if not (_explains(root.event, judged.event) or _is_probe(root.event, judged.event)):
             break
         root = judged
     first = root
@@ -1006,15 +1066,40 @@ def _root_of_chain(first: JudgedEvent, chain: Sequence[JudgedEvent]) -> JudgedEv
     return root
 
 
-_PROBES = frozenset({"KeyError", "FileNotFoundError", "StopIteration", "Empty", "IndexError"})
-"""Exceptions with which programs detect that something is missing, to create it in the handler."""
+_PROBES = frozenset(
+    {
+        "ConnectionRefusedError",
+        "Empty",
+        "FileNotFoundError",
+        "IndexError",
+        "KeyError",
+        "StopIteration",
+    }
+)
+"""Exceptions with which programs detect that something is missing, to create it or to wait for it in the handler."""
+_STATUS = re.compile(r"^(?:HTTP Error |Client error '|Server error ')?[1-5]\d\d\b")
+"""The message of an exception that states only the status of an answer; what it means, the caller knows."""
+_CLEANS = re.compile(
+    r"^(?:__a?exit__|__del__|_?(?:clean|close|finali[sz]e|join|shutdown|stop|tear)\w*)$"
+)
+"""Functions that clean up after any failure: what fails in them is not the end of what was tried."""
+SHORTEST_QUOTE = 12
+"""Number of characters of a message that another one repeats on purpose; of a missing key, any number."""
 
 
-def _completes(event: LogEvent, later: LogEvent) -> bool:
-    """Whether a handler raised the same failure again and added to its message."""
-    return (
-        bool(event.message) and event.type == later.type and later.message.startswith(event.message)
-    )
+def _explains(event: LogEvent, later: LogEvent) -> bool:
+    """Whether an exception that was raised in place of another one states the same failure and says more:
+    it repeats the whole message in a sentence, or it knows what a status means. Behind a colon it only quotes it.
+    """
+    if later.link not in ("cause", "context") or points_elsewhere(later.message):
+        return False
+    if _STATUS.match(event.message):
+        return later.type.rpartition(".")[2] not in _SIGNALLED
+    said, more = event.message.strip("'\" "), later.message.strip("'\" ")
+    long_enough = len(said) >= SHORTEST_QUOTE or event.type in ("KeyError", later.type)
+    if not said or not long_enough or len(more) <= len(said):
+        return False
+    return re.search(rf"(?<!: )(?<!: ['\"])(?<!\w){re.escape(said)}(?!\w)", more) is not None
 
 
 def _is_probe(event: LogEvent, later: LogEvent) -> bool:
@@ -1022,7 +1107,10 @@ def _is_probe(event: LogEvent, later: LogEvent) -> bool:
 
     A handler that raises renames the same failure; a handler that calls functions continued.
     """
-    if event.type.rpartition(".")[2] not in _PROBES or not event.frames:
+    probe = event.type.rpartition(".")[2] in _PROBES or _STATUS.match(event.message)
+    if later.link != "context" or not probe or not event.frames:
+        return False
+    if any(_CLEANS.match(frame.function) for frame in later.frames):
         return False
     caught = event.frames[0]
     handler = [f for f in later.frames if (f.file, f.function) == (caught.file, caught.function)]

@@ -156,7 +156,8 @@ def _missing(
     unsaid = _Exit(_CUT_OFF, settle=_BELOW) if cut else _Exit(_NOTHING_SAID)
     end = stated or _exits().get(str(status)) or unsaid
     category = end.category or "internal_error"
-    phase = "training" if _work(root, job) & TRAINING else "unknown"
+    work = _work(root, job)
+    phase = "training" if work & TRAINING else "evaluation" if "serving" in work else "unknown"
     identity = _weak_identity(root, job, status, phase)
     return Diagnosis(
         source=job.source,

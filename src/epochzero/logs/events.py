@@ -17,8 +17,10 @@ from typing import Literal
 
 from epochzero.logs import stacks
 from epochzero.logs.handling import (
+    answers_request,
     is_finished,
     is_quoted,
+    is_refusal,
     is_set_aside,
     is_uncaught,
     runs_in_helper_thread,
@@ -31,6 +33,8 @@ from epochzero.logs.traceback import Frame, Link, Traceback, is_header, parse
 
 BLOCK_CHARS = 20_000
 LONGEST_STATEMENT = 12
+FEWEST_ANSWERS = 12
+"""Number of answers that show a server at work; a report quotes the failed request and those around it."""
 NEAR_LINES = 4
 """Number of lines above an exception that form its context."""
 QUIET = frozenset({"DEBUG", "INFO", "WARNING"})
@@ -141,6 +145,7 @@ class _Line:
     text: str
     prefix: Prefix
     cues: tuple[int, ...]
+    collector: str = ""
 
 
 def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[LogEvent]:
@@ -301,6 +306,8 @@ def _lines(region: Region, bare_ranks: bool) -> list[_Line]:
 
 _TRACEBACK = "Traceback (most recent call last):"
 _LONGEST_COLLECTOR = 120
+_SOURCE_LINE = re.compile(r"\w\.(?:py|cc|cpp|cu|h):\d+\b")
+"""The line of code that wrote a record, which any process can execute."""
 _NUMBERED = re.compile(r"(?i)\b(?:rank|worker|replica)[ _:=-]{0,2}(\d{1,5})\b")
 
 
@@ -322,8 +329,10 @@ def _without_collector(lines: list[_Line]) -> list[_Line]:
     for line in lines if collectors else ():
         if front := next(filter(line.text.startswith, collectors), ""):
             rank = _NUMBERED.search(front)
-            source = Prefix(rank=int(rank[1]) if rank else None, process=front.strip())
+            process = None if _SOURCE_LINE.search(front) else front.strip()
+            source = Prefix(rank=int(rank[1]) if rank else None, process=process)
             line.text = line.text.removeprefix(front)
+            line.collector = front
             line.prefix = line.prefix.over(source)
     return lines
 
@@ -406,8 +415,11 @@ class _StreamReader:
         self.log = log
         self.lines = lines
         self.texts = [line.text for line in lines]
+        # A logger can write what is in front of a record again on each of its lines.
         self.breaks = [
-            line.prefix.time is not None or line.prefix.level is not None for line in lines
+            (line.prefix.time is not None or line.prefix.level is not None)
+            and not (line.collector and line.collector == above.collector)
+            for above, line in zip([lines[-1], *lines], lines, strict=False)
         ]
         self.times = list(accumulate((line.prefix.time for line in lines), _latest))
         self.anchors = anchors
@@ -596,6 +608,8 @@ class _StreamReader:
             return True
         if lead is not None and is_quoted(lead.text):
             return True
+        if any(answers_request(raised.frames) for raised in found.raised):
+            return self._serves()
         if any(runs_in_helper_thread(raised.frames) for raised in found.raised):
             return self._finished_before(found.start)
         if uncaught:
@@ -606,7 +620,13 @@ class _StreamReader:
         following = next((self.texts[at] for at in below if self.texts[at].strip()), "")
         message = last.message.split("\n", 1)[0]
         failed = f"{message} {' '.join(f'{f.function} {f.code}' for f in last.frames[-2:])}"
-        return is_set_aside(following, failed) or (lead is not None and is_set_aside(lead.text))
+        if is_set_aside(following, failed) or (is_refusal(following) and self._serves()):
+            return True
+        return lead is not None and is_set_aside(lead.text)
+
+    def _serves(self) -> bool:
+        """Whether a server answers requests in this log, so that the failure of one does not end it."""
+        return len(self.scan.work.get("serving", ())) >= FEWEST_ANSWERS
 
     def _finished_before(self, at: int) -> bool:
         """Whether the log reports above line ``at`` that the work is done."""

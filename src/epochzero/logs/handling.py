@@ -60,6 +60,23 @@ def runs_in_helper_thread(frames: Sequence[Frame]) -> bool:
     )  # fmt: skip
 
 
+_REQUEST = re.compile(
+    r"^(?:run_asgi|run_wsgi|wsgi_app|handle_one_request|_?handle_request|full_dispatch_request|_call_behavior)$"
+)
+"""Functions with which web and RPC servers call the code that answers one request."""
+_REFUSAL = re.compile(r"HTTP/\d(?:\.\d)?\" [45]\d\d\b")
+
+
+def answers_request(frames: Sequence[Frame]) -> bool:
+    """Whether a stack belongs to one request of a server, which answers it with an error and serves the next."""
+    return any(_REQUEST.match(frame.function) for frame in frames)
+
+
+def is_refusal(text: str) -> bool:
+    """Whether a server reports that it answered a request with an error."""
+    return _REFUSAL.search(text) is not None
+
+
 def is_set_aside(text: str, failed: str | None = None) -> bool:
     """Whether a line next to an exception reports that the program continues without the failed part.
 

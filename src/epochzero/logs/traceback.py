@@ -139,6 +139,8 @@ _GROUP_MEMBER = re.compile(r"^\s*(?:\+-)?\+-+ (?:\d+|\.\.\.) -+")
 _GROUP_END = re.compile(r"^\s*\+-{20,}\s*$")
 _RAILED = re.compile(r"^\s*[|+](?! Exception Group Traceback)|^\s*\| ")
 _RAIL = re.compile(r"^\s*[|+](?: |$)")
+MOST_LINES_BETWEEN = 16
+"""Lines between two tracebacks of a chain: a message can have several paragraphs."""
 MOST_RAISED = 32
 """Exceptions read of one traceback; a log can repeat a header without end."""
 
@@ -211,21 +213,18 @@ class _Reader:
 
     def _link(self) -> Link | None:
         """Moves to the next traceback of the chain; tells how it is linked."""
-        at = self.at
         link: Link | None = None
-        while at < min(len(self.lines), self.at + 8):
+        for at in range(self.at, min(len(self.lines), self.at + MOST_LINES_BETWEEN)):
             line = self.lines[at].strip()
-            if link is not None and is_header(line):
-                self.at = at
+            if is_header(line):
+                self.at = at if link is not None else self.at
                 return link
-            for text, kind in _LINKS.items():
-                if line.startswith(text):
-                    link = kind
-                    break
-            else:
-                if line and line != '"""' and not line.startswith("----"):
-                    return None
-            at += 1
+            if link is None:
+                link = next((kind for text, kind in _LINKS.items() if line.startswith(text)), None)
+            elif line and line != '"""' and not line.startswith("----"):
+                return None
+            if link is None and (self._breaks_at(at) or line.startswith(_NEXT)):
+                return None
         return None
 
     def _plain(self, raised: list[LoggedError], link: Link) -> None:
