@@ -10,7 +10,7 @@ SHARES = torch.tensor([0.88, 0.04, 0.04, 0.04])
 
 def photos(n, shares):
     label = torch.multinomial(shares, n, replacement=True)
-    image = 0.5 + 0.17 * torch.randn(n, 1, 24, 24)
+    image = 0.5 + 0.14 * torch.randn(n, 1, 24, 24)
     yy, xx = torch.meshgrid(torch.arange(24.0), torch.arange(24.0), indexing="ij")
     for k in range(n):
         cy, cx = (5 + 14 * torch.rand(2)).tolist()
@@ -46,7 +46,7 @@ def main(epochs=9, batch=40):
     weight = counts.sum() / (len(KINDS) * counts)
     criterion = nn.CrossEntropyLoss(weight=weight)
     model = Inspector()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.03, momentum=0.9, weight_decay=1e-4)
     scaler = torch.amp.GradScaler("cpu")
     for epoch in range(epochs):
         model.train()
