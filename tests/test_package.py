@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import importlib
 import re
 import shutil
 import subprocess
@@ -80,6 +82,18 @@ def test_a_check_without_extras(
 def test_dir_lists_the_public_names() -> None:
     assert dir(epochzero) == sorted(epochzero.__all__)
     assert all(hasattr(epochzero, name) for name in epochzero.__all__)
+
+
+@pytest.mark.parametrize("name", ["epochzero", "epochzero.check", "epochzero.diagnose"])
+def test_type_checkers_see_the_public_names(name: str) -> None:
+    """They take an import of a typed package for its name only if it is repeated after ``as``."""
+    importlib.import_module(name)
+    package = sys.modules[name]
+    program = ast.parse(Path(package.__file__ or "").read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(program) if isinstance(node, ast.ImportFrom)]
+    shown = {alias.name for node in imports for alias in node.names if alias.asname == alias.name}
+    defined = {node.name for node in program.body if isinstance(node, ast.FunctionDef)}
+    assert {*package.__all__} - {"__version__"} == shown | defined
 
 
 def test_starting_loads_no_room() -> None:

@@ -17,13 +17,20 @@ from typing import TYPE_CHECKING
 from epochzero.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from epochzero_models.classifier import Classifier
-    from epochzero_models.dissect import Dissection, Dissector, Guard, dissect
-    from epochzero_models.evaluate import Evaluation, ModelMeasured, evaluate
-    from epochzero_models.examples import Examples
-    from epochzero_models.fairness import Fairness, load_people, measure_fairness
-    from epochzero_models.loading import load_model
-    from epochzero_models.reading import load_examples
+    from epochzero_models.classifier import Classifier as Classifier
+    from epochzero_models.dissect import Dissection as Dissection
+    from epochzero_models.dissect import Dissector as Dissector
+    from epochzero_models.dissect import Guard as Guard
+    from epochzero_models.dissect import dissect as dissect
+    from epochzero_models.evaluate import Evaluation as Evaluation
+    from epochzero_models.evaluate import ModelMeasured as ModelMeasured
+    from epochzero_models.evaluate import evaluate as evaluate
+    from epochzero_models.examples import Examples as Examples
+    from epochzero_models.fairness import Fairness as Fairness
+    from epochzero_models.fairness import load_people as load_people
+    from epochzero_models.fairness import measure_fairness as measure_fairness
+    from epochzero_models.loading import load_model as load_model
+    from epochzero_models.reading import load_examples as load_examples
 
 _ROOMS = {
     "epochzero_models.classifier": ("Classifier",),

@@ -14,17 +14,21 @@ from typing import TYPE_CHECKING
 from epochzero.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from epochzero.check.data import DataSet
-    from epochzero.check.dryrun.contain.model import Limits
-    from epochzero.check.dryrun.memory.history import PastPeak
-    from epochzero.check.dryrun.model import DryRun
+    from epochzero.check.data import DataSet as DataSet
+    from epochzero.check.dryrun.contain.model import Limits as Limits
+    from epochzero.check.dryrun.memory.history import PastPeak as PastPeak
+    from epochzero.check.dryrun.model import DryRun as DryRun
     from epochzero.check.dryrun.records import Record
-    from epochzero.check.findings import Finding, Severity, SourceLocation, Unknown
-    from epochzero.check.pipeline import run_check
-    from epochzero.check.request import CheckRequest
-    from epochzero.check.result import CheckResult
-    from epochzero.check.rules import Case, Rule
-    from epochzero.check.target.model import Target
+    from epochzero.check.findings import Finding as Finding
+    from epochzero.check.findings import Severity as Severity
+    from epochzero.check.findings import SourceLocation as SourceLocation
+    from epochzero.check.findings import Unknown as Unknown
+    from epochzero.check.pipeline import run_check as run_check
+    from epochzero.check.request import CheckRequest as CheckRequest
+    from epochzero.check.result import CheckResult as CheckResult
+    from epochzero.check.rules import Case as Case
+    from epochzero.check.rules import Rule as Rule
+    from epochzero.check.target.model import Target as Target
 
 
 def check(
