@@ -81,7 +81,7 @@ def make_profile(
     """Create a profile of the data in PATH.
 
     A profile contains counts, ranges, quantiles, classes, lengths and encodings. It contains no free
-    text. Of other values it contains only label classes and short values that occur at least 5 times.
+    text, only label classes and short values that occur at least 5 times.
 
     Exit code 0 if the profile was written, 2 if the input is invalid.
     """
