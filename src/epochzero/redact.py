@@ -19,7 +19,7 @@ class _Rule(NamedTuple):
     """A kind of secret.
 
     Attributes:
-        triggers: lower-case texts, one of which stands in every secret of the kind. Most texts hold
+        triggers: lower-case texts, one of which occurs in every secret of this kind. Most texts hold
             none and are passed on after a few substring searches.
         pattern: of the secret; what its group "keep" matches stays, so that a reader sees what
             stood there.

@@ -200,7 +200,7 @@ def _column(pair: _Pair) -> Compared:
     if found.others and not known.others:
         message = f"values of another kind than {kind}: {found.others:,}"
         yield pair.finding("type", message, "error", found.others), _other(pair, kind)
-    # Numbers of which some are missing have no type of array.
+    # An array with missing numbers has no type.
     plain = known.kind == "number" and not (known.dtype and found.dtype)
     if not plain and (known.shape, known.dtype) != (found.shape, found.dtype):
         message = f"an item is {_item(found)}; in the profile it is {_item(known)}"

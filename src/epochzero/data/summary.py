@@ -127,7 +127,7 @@ def _finite(number: float) -> float:
 
 
 def classes_of(labels: Sequence[Any]) -> Classes:
-    """Which records are of which class; records without one are of none."""
+    """The class of each record; None for records without one."""
     found: dict[str, list[int]] = {}
     for index, label in enumerate(labels):
         if label is not None and label != "":

@@ -28,6 +28,6 @@ class Patches:
         self._undo.append(undo)
 
     def remove(self) -> None:
-        """Puts back what was there before, the latest first."""
+        """Restores the originals, the latest first."""
         while self._undo:
             self._undo.pop()()

@@ -46,7 +46,7 @@ class KerasCallback(Callback):
 
     @never_raises
     def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
-        """Some batches are done, the last of which is this; Keras has made numbers of the losses."""
+        """Some batches up to this one are complete; Keras has converted the losses to numbers."""
         step = self._before + batch + 1
         batches = self.params.get("steps")
         with self._lock:

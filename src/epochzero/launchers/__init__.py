@@ -36,7 +36,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class ProcessVariables:
-    """How a process recognizes by its environment what started it, and as which rank of which job.
+    """The environment variables by which a process recognizes its launcher, job and rank.
 
     Attributes:
         system: name in reports.

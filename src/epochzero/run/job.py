@@ -119,7 +119,7 @@ class Listener:
         """The attempt has ended, and this came of the faults that were injected."""
 
     def simulates(self, aspects: Sequence[Aspect]) -> None:
-        """An attempt is about to start on a simulated platform, of which so much is there."""
+        """An attempt is about to start on a simulated platform, with these aspects."""
 
     def waits(self, seconds: float) -> bool:
         """A retry waits; returns after that time whether it shall be made."""

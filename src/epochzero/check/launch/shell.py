@@ -153,7 +153,7 @@ class _Walk(Builtins):
         return otherwise if otherwise == Outcome.DONE else Outcome.MAYBE
 
     def branches(self, branches: Sequence[tuple[Sequence[Node], bool]]) -> None:
-        """Walk alternatives of which one is taken; it is unknown which."""
+        """Walk alternatives if it is unknown which one is taken."""
         done = []
         for nodes, unsure in branches:
             branch = self.setting.fork()

@@ -89,7 +89,7 @@ class Platform:
             inside and beneath(inside, mount) for mount in self.job.mounts
         )
 
-    # -- What is there ----------------------------------------------------------------------------
+    # -- Existing files ----------------------------------------------------------------------------
 
     def there(self, path: str) -> bool | None:
         """Whether the path exists before the job starts; None if unknown."""

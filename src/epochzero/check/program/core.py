@@ -73,7 +73,7 @@ class Core(ABC):
         self.path = PathCondition()
         """The conditions under which the walked code runs."""
         self.rounds = 0
-        """Number of surrounding loops of which one iteration stands for all."""
+        """Number of surrounding loops in which one iteration stands for all."""
         self.importing: list[str] = []
         """Modules of the job that are being executed."""
         self.is_lost = False

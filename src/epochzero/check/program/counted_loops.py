@@ -65,7 +65,7 @@ def counted(loop: ast.AST, numbers: Sequence[int] | None) -> IterationValue:
 
 
 def computed(function: Callable[..., object] | None, *values: object) -> IterationValue | None:
-    """Apply a function to values of which some are counted in the same loop; None if unknown."""
+    """Apply a function to values, some of which are counted in the same loop; None if unknown."""
     found = [value for value in values if isinstance(value, IterationValue)]
     if function is None or not found or any(c.loop is not found[0].loop for c in found):
         return None

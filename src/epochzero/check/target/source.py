@@ -44,7 +44,7 @@ class ModuleSource:
         name: dotted name.
         package: whether it is a package.
         names: its bindings.
-        stars: modules of which it imports all public names, and those of which it imports all names.
+        stars: modules from which it imports all public names, and those from which it imports all names.
         exports: its ``__all__`` as far as it is constant; None if it has none.
         complete: whether it binds nothing else.
         submodules: names of its modules.

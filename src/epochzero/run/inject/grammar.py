@@ -28,7 +28,7 @@ class InjectedFault:
     Attributes:
         text: as requested.
         name: of the fault, a key of `KINDS`.
-        step: at the start of which it occurs, counted from 1; None if it occurs at a time.
+        step: the fault occurs at the start of this step, counted from 1; None if it occurs at a time.
         after: seconds from the start of the attempt; None if it occurs at a step.
         rank: rank that is killed or gets no memory.
         delay: additional seconds for each read.

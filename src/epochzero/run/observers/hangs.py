@@ -222,7 +222,7 @@ class HangWatcher(Watcher):
         known = {process.pid: process for process in processes}
         numbers = {p.pid: found.number for p in processes if (found := rank_of(p))}
         if not numbers:
-            # Their work is done by processes elsewhere, of which this tree shows nothing.
+            # Processes elsewhere do their work, and this tree does not contain them.
             remote = names_where("processes") | {"ssh"}
             if any(name_of(process.pid) in remote for process in processes):
                 return ()

@@ -156,7 +156,7 @@ class ProgressWatcher(Watcher):
         for line in lines:
             found = told(line[:_LONGEST_LINE].decode("utf-8", "replace"))
             if "epoch" in found and found["epoch"] != self._now.get("epoch"):
-                # Many programs count their steps anew in each epoch.
+                # Many programs restart the count of steps in each epoch.
                 found = {"step": None, **found}
             self._now.update(found)
 

@@ -56,7 +56,7 @@ class _Loss:
 
     Attributes:
         rank: its number.
-        others: those that went on. What a launcher starts anew later is none of them.
+        others: those that continued, without processes that a launcher starts later.
         silent_since: when these last showed a sign of life.
         kill_at: when they are killed, after they were asked to end.
     """

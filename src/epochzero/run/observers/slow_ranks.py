@@ -56,7 +56,7 @@ class RankSteps:
     Attributes:
         rank, pid: whose it is.
         gpu: index of its GPU; None without one.
-        steps: that ended; timed: those of which times are known.
+        steps: that ended; timed: those with known times.
         total, own, data: seconds of the timed steps; own is without waiting for other ranks, and data, which
             the loader took, is a part of it on a processor.
         computed, waited: seconds that its main thread used a processor, and was ready and waited for one.

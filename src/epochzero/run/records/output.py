@@ -19,7 +19,7 @@ from epochzero.run.observers.watcher import Clock
 from epochzero.run.records.model import Output
 
 _PARTS = 4
-"""The tail is kept in this many parts, of which the oldest is dropped for a new one."""
+"""The tail is stored in this many parts; the oldest one is dropped for a new one."""
 _MOST_RANKS = 64
 """More ranks than a node has GPUs or cores for are no ranks."""
 # How torchelastic marks lines; its role is called default.

@@ -1,4 +1,4 @@
-"""Sends attempts to a service (`epochzero serve`): while they run, at their end, or whenever it is there again.
+"""Sends attempts to a service (`epochzero serve`): while they run, when they end, or when it is available again.
 
 The service says how much it has, and the rest follows in pieces: logs first, so that it has them when the journal
 says that the attempt has ended. A second sender, or the same after a kill, changes nothing.

@@ -43,7 +43,7 @@ class FailureCondition:
         ended_by: who ended the attempt: user, scheduler, stall, ...
         progressed: whether the attempt got further than all before it.
         checkpoint: whether the attempt left a checkpoint.
-        evidence: facts of `EVIDENCE`, all of which are known of the attempt.
+        evidence: facts of `EVIDENCE` that must all be known for the attempt.
         seconds_at_most: how long the attempt ran.
         gpu_hours_at_most: what the attempt cost, which a retry costs again if it fails.
         confidence_at_least: of the diagnosis, 0 to 1.

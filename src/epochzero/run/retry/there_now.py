@@ -1,4 +1,4 @@
-"""Whether what an attempt missed is there now: a mount that came back, a file that was written late.
+"""Whether files that an attempt missed exist now: a mount that is available again, a file that was written late.
 
 The line of the first cause names a path, a port, a disk or a host; ``there_now.toml`` holds how. It is
 looked at where this process runs, once, right after the attempt: no more than a name look-up uses the
@@ -52,7 +52,7 @@ class _Attempt:
 
 
 def there_now(diagnosis: Diagnosis, started: Start, samples: Sequence[Sample] = ()) -> str:
-    """What the attempt missed and is there now, in a sentence; empty where nothing is known of it.
+    """A sentence about what the attempt missed and exists now; empty if nothing is known.
 
     Args:
         diagnosis: of the attempt.

@@ -29,7 +29,7 @@ def aspects_of(
     Args:
         target: the platform.
         request: what the job is held to.
-        places: what of its files is there.
+        places: which of its files exist.
         compared: its packages compared with ours.
         here: variables of this machine.
         variables: of the job.

@@ -73,9 +73,9 @@ class Request:
         namespaces: whether they are built.
         scratch: an empty folder on which the view is built.
         hidden: paths that are not there.
-        shown: paths below hidden ones that are there.
+        shown: visible paths below hidden ones.
         mounts: where they are mounted.
-        metered: folders of this machine of which only Python is held to a number of bytes that may be added.
+        metered: directories of this machine with a limit of added bytes that only Python enforces.
         ledger: the file in which the job's Python notes what it writes to these.
         unseen: paths that can be hidden from Python only.
         shared_memory: bytes of ``/dev/shm``; None for this machine's.

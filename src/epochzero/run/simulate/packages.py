@@ -35,7 +35,7 @@ class PackageDifferences:
         modules: top-level modules that come with these alone.
         own_modules: those that the platform lacks and that what it has needs here: libraries may import them.
         missing: distributions that only the platform has.
-        versions: ``name there and here`` of those of which the versions differ.
+        versions: ``name there and here`` of packages whose versions differ.
         python: of this machine, where it is another one; empty otherwise.
     """
 

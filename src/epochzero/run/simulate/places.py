@@ -56,7 +56,7 @@ class Places:
     """See the fields of the same names of `epochzero.run.simulate.model.Request`.
 
     Attributes:
-        only_there: paths of which the target says that they are there, and which are not here.
+        only_there: paths that exist on the target according to its file, and not here.
         unlimited: mounts whose limit of space cannot be held.
         metered: those that only Python is held to.
     """
@@ -172,7 +172,7 @@ def _needed(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[
 
 
 def _with_links(paths: Iterable[str]) -> Iterator[str]:
-    """Paths, and where they lead; the root and what every platform has is there anyway."""
+    """Paths, and where they lead; the root and what every platform has always exist."""
     for path in paths:
         for text in (os.path.abspath(path), os.path.realpath(path)):
             if text != "/" and os.path.lexists(text):
@@ -261,7 +261,7 @@ def _limit(path: str, *amounts: int | None) -> int | None:
 
 
 def _limited(target: Target) -> Iterator[MountedPath]:
-    """Mounts of which less may be written than here."""
+    """Mounts with less writable space than here."""
     for mount in target.mounts or ():
         limit = _limit(mount.path, mount.quota_bytes, mount.free_bytes)
         if limit is not None and mount.writable:

@@ -23,7 +23,7 @@ MOST_VALUES = 256
 
 def main() -> None:
     """Reads the spec, draws the items and writes a record for each, and one of what went wrong."""
-    # It makes the modules beside this one importable, and takes their folder from the path.
+    # It makes the modules next to this one importable, and takes their folder from the path.
     runpy.run_path(os.path.join(os.path.dirname(os.path.abspath(__file__)), "__main__.py"))
     records = import_module("epochzero.check.dryrun.child.emit").Records(int(sys.argv[2]))
     guard = import_module("epochzero.check.dryrun.child.guard")

@@ -33,7 +33,7 @@ HURRY_SHARE = 0.5
 LATE_SHARE = 0.7
 PATIENCE_SHARE = 0.02
 BUSY = 8
-"""By the clock a moment may take so many times longer, since other programs run beside the job."""
+"""A wall-clock limit is this many times longer, because other programs run at the same time."""
 LONGEST_ADVANCE_S = 0.5
 
 Test = Callable[[Any, int], Any]

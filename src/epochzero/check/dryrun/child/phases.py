@@ -49,7 +49,7 @@ class Phases:
 
     Args:
         records: where to write.
-        runtime: of the loops; what counts as work is told to it.
+        runtime: of the loops; receives what counts as work.
         roots: of the user's code.
         real: whether values of tensors mean something.
         batch: how many samples a batch has at most; 0 for as many as the job asks for.

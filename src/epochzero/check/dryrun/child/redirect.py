@@ -173,7 +173,7 @@ class _View:
         return changed if self.exists(changed) or self.gone(whole) else path
 
     def ours(self, path: Any, keep: bool = True, follow: bool = True) -> Any:
-        """Where to change a path; what was there is copied first."""
+        """Where to change a path; an existing file is copied first."""
         if self.untouched(path):
             return path
         whole = self.absolute(path, follow)
@@ -203,7 +203,7 @@ class _View:
                 self.emit({"kind": "deleted", "path": whole})
 
     def restore(self, path: Any) -> None:
-        """Note that a path is there again; what was below it before is not."""
+        """Note that a path exists again, without its former contents."""
         if not self.untouched(path):
             whole = self.absolute(path, follow=False)
             if self.gone(whole) and os.path.isdir(self.root + whole) and self.exists(whole):

@@ -235,7 +235,7 @@ def _stepped(node: ast.For | ast.While) -> list[ast.expr]:
 
 
 def _added_to(node: ast.For | ast.While) -> list[ast.expr]:
-    """Lists to which the body adds, and of which it takes nothing away: ``outputs.append(...)``."""
+    """Lists to which the body only adds: ``outputs.append(...)``."""
     added: dict[str, ast.expr] = {}
     others: set[str] = set()
     for inner in _inside(node):

@@ -1,4 +1,4 @@
-"""Libraries that are told to train with DeepSpeed, where it is not installed: they train without it.
+"""Libraries that are configured to use DeepSpeed, if it is not installed: they train without it.
 
 The model is in half precision as with it, on a pretended GPU. What ZeRO makes of the memory is reckoned
 afterwards, from the configuration that is told.

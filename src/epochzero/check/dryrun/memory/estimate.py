@@ -53,7 +53,7 @@ class Fit:
         answer: ``may not fit`` where the range of the estimate holds both.
         failing: of one that does not, the line that asks for what there is no room for.
         wanted: bytes that it asks for; 0 where it fits.
-        surroundings: what the GPU's memory is needed for beside torch.
+        surroundings: other uses of the GPU's memory than torch.
     """
 
     gpu: GPU

@@ -1,4 +1,4 @@
-"""What a process takes on a GPU beside the allocator: the driver's part, the context, NCCL's buffers.
+"""Memory of a process on a GPU outside of the allocator: the driver's part, the context, NCCL's buffers.
 
 None of it can be computed; each has a least, a likely and a most value, with where they come from.
 """
@@ -54,7 +54,7 @@ _NCCL = Surrounding(
 
 
 def surroundings(gpu: GPU, processes: int) -> tuple[Surrounding, ...]:
-    """What a job's process takes on a GPU beside what torch reserves.
+    """Memory of a process of the job on a GPU that torch does not reserve.
 
     Args:
         gpu: of the platform.

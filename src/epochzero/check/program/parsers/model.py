@@ -48,7 +48,7 @@ class ParserSpec:
         subcommands: by name; an alias is a separate entry.
         subcommand_required: whether one must be given.
         subcommand_dest: attribute that stores its name; empty if there is none.
-        exclusive: groups of which at most one option may be given, as indices of options.
+        exclusive: groups of mutually exclusive options, as indices of options.
         exclusive_required: for each of these groups, whether one option must be given.
         defaults: from ``set_defaults``. For Hydra ``config_path`` and ``config_name`` as given to ``hydra.main``.
         known_only: whether unknown arguments are ignored (``parse_known_args``, ``ignore_unknown_options``).

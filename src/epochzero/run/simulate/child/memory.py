@@ -23,7 +23,7 @@ _REFUSED = re.compile(r"you tried to allocate (\d+) bytes")
 
 
 class MemoryCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Follows every operation: of what is on a GPU, the result is there too."""
+    """Follows every operation: results of tensors on a GPU are on it too."""
 
     def __init__(self, limits: Sequence[int], current: Callable[[], int]) -> None:
         """Nothing is on a GPU yet.

@@ -65,7 +65,7 @@ class _View:
         system.attach("tmpfs", root + _STORE, "tmpfs", _HARMLESS, "mode=755")
 
     def descend(self, folder: str) -> None:
-        """Make a folder of which a part is shown."""
+        """Create a directory that shows a part of another one."""
         hidden = self._is_hidden(folder)
         with os.scandir(folder) as found:
             entries = sorted(found, key=lambda entry: entry.name)
@@ -131,7 +131,7 @@ class _View:
             system.read_only(target)
 
     def _limited(self, path: str, target: str, size: int) -> None:
-        """An overlay: what is there is seen, and what is written goes to memory of this size."""
+        """An overlay: existing files are visible, and writes go to memory of this size."""
         place = f"{self._root}{_STORE}/{self._stores}"
         self._stores += 1
         os.mkdir(place)

@@ -80,7 +80,7 @@ _COLLECTIVES: dict[str, Any] = {
     "gather_object": _gather_object,
     "scatter_object_list": _first_object,
 }  # fmt: skip
-# With one tensor for all processes; torch 2.13 names two of them anew.
+# With one tensor for all processes; torch 2.13 renames two of them.
 _BUFFERED = (
     "all_gather_into_tensor", "all_gather_single", "reduce_scatter_tensor", "reduce_scatter_single",
 )  # fmt: skip

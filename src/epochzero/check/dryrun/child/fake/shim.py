@@ -1,6 +1,6 @@
 """torch accepts fake tensors of the device ``cuda`` on a machine without a GPU.
 
-A build for the CPU lacks two things (torch 2.13; pytorch#163016, of which #163187 kept only half), which
+A build for the CPU lacks two things (torch 2.13; pytorch#163016, of which #163187 merged only half), which
 are provided through ``ctypes``:
 
 1. a guard: without one a copy raises, and autograd aborts the process. It counts no devices, so that

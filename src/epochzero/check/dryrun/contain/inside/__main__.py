@@ -27,7 +27,7 @@ _THREADS_EACH = 16
 
 
 def _import_from_here() -> None:
-    """Let the modules beside this one be imported by their names, without those above them."""
+    """Make the modules next to this one importable by their names, without their package."""
     here = os.path.dirname(os.path.abspath(__file__))
     name = "epochzero.check.dryrun.contain.inside"
     while name:
@@ -132,7 +132,7 @@ def _become(request: dict[str, Any], asked: int | None, answered: int) -> NoRetu
 
 
 def _limit(limits: dict[str, Any], alone: bool) -> None:
-    """Bounds that the kernel holds, none of which can be raised again.
+    """Limits that the kernel enforces; none can be raised again.
 
     Args:
         alone: the job's user namespace is its own, so that only its own threads count.

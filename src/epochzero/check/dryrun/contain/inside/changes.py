@@ -86,6 +86,6 @@ def _how(layer: Overlay, relative: str, state: os.stat_result) -> str:
         before = os.stat(relative, dir_fd=layer.lower, follow_symlinks=False)
     except OSError:
         return "created"
-    # A folder of the upper layer is there because something below it changed.
+    # A directory of the upper layer exists because something below it changed.
     both_folders = stat.S_ISDIR(state.st_mode) and stat.S_ISDIR(before.st_mode)
     return "" if both_folders else "changed"

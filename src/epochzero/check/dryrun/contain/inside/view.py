@@ -29,7 +29,7 @@ _HARMLESS = system.MS_NOSUID | system.MS_NODEV
 
 
 class Overlay(NamedTuple):
-    """An overlay: where the job sees it, and descriptors of what changed and of what was there."""
+    """An overlay: where the job sees it, and descriptors of the changes and of the original."""
 
     path: str
     upper: int
@@ -176,7 +176,7 @@ _RIGHTS = ((0o400, os.R_OK), (0o200, os.W_OK), (0o100, os.X_OK))
 
 
 def _mount_points() -> list[str]:
-    """Where file systems are mounted, parents first; not those of which the job gets its own."""
+    """The mount points of file systems, parents first, except those that the job gets its own of."""
     points: set[str] = set()
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as stream:
         for line in stream:
