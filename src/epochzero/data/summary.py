@@ -127,7 +127,7 @@ def _finite(number: float) -> float:
 
 
 def classes_of(labels: Sequence[Any]) -> Classes:
-    """The class of each record; None for records without one."""
+    """The indices of the records of each class; records without a class are omitted."""
     found: dict[str, list[int]] = {}
     for index, label in enumerate(labels):
         if label is not None and label != "":
