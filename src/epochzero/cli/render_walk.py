@@ -24,17 +24,15 @@ def walked_lines(walked: FailureOrigin | None) -> Iterator[str]:
     """The operator that caused the failure, its inputs, and the operators around it."""
     yield ""
     if walked is None:
-        yield layout.wrapped("TracedOperator", "not traced: the program exited before the failing step")  # fmt: skip
+        yield layout.wrapped("Operator", "not traced: the program exited before the failing step")  # fmt: skip
         return
     culprit = walked.culprit
     if culprit is None:
-        yield layout.wrapped("TracedOperator", (f"none of {walked.operators:,} operators raised an exception, returned non-finite values or differs "
+        yield layout.wrapped("Operator", (f"none of {walked.operators:,} operators raised an exception, returned non-finite values or differs "
 "from float64: the failure is in the program's own code"))  # fmt: skip
         return
     way = f" of the gradient of {culprit.of}" if culprit.of else ""
-    yield layout.wrapped(
-        "TracedOperator", f"{culprit.name}{way} {_what(walked, culprit)}", fg="red"
-    )
+    yield layout.wrapped("Operator", f"{culprit.name}{way} {_what(walked, culprit)}", fg="red")
     if culprit.module:
         yield layout.wrapped("Module", culprit.module)
     if culprit.path:
