@@ -101,7 +101,8 @@ $(VENV)/dev: $(VENV)/python pyproject.toml models/pyproject.toml
 $(VENV)/collected: $(VENV)/dev
 	@$(BIN)/pytest --collect-only -q > $@ || { cat $@; rm $@; exit 1; }
 
-$(VENV)/site: $(VENV)/core
+# The reference contains the help of all commands, which import what their extras install.
+$(VENV)/site: $(VENV)/dev
 	$(PIP) --editable '.[site]'
 	@touch $@
 
