@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import fields
+from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 
+import click
 import pytest
+import yaml
 
+import epochzero
 from epochzero import data, taxonomy
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.result import CheckResult
 from epochzero.check.rules import builtin as builtin_rules
+from epochzero.cli import commands
 from epochzero.data import Column, DataTable, Fault, Numbers, Profile, Validated
 from epochzero.diagnose import Catalog, Diagnosis, Signature, load_folder
 from epochzero.diagnose.check import check_signature
@@ -37,6 +45,80 @@ TOML = [
     for name in ("README.md", "docs/signatures.md")
     for n in range(len(blocks(name, "toml")))
 ]
+
+
+PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))]
+BLOCK = re.compile(r"(?ms)^```[^\n]*\n(.*?)^```$|(?<=\n\n)((?:    [^\n]*\n)+)")
+COMMAND = re.compile(r"\s*(?:\$ |- run: |- )?(?:[A-Z_]+=\S+ +)*(?:\S*/)?(epochzero .*)")
+
+
+def commands_of(page: str) -> list[str]:
+    """The calls of `epochzero` in the blocks of a page."""
+    found = []
+    for block in BLOCK.finditer((ROOT / page).read_text(encoding="utf-8")):
+        text = (block[1] or block[2]).replace("\\\n", " ")
+        found += [match[1] for line in text.splitlines() if (match := COMMAND.match(line))]
+    return found
+
+
+def parse_command(text: str) -> None:
+    """Let click read a command, without running it, up to what a shell would do with its output."""
+    lexer = shlex.shlex(text.replace(" ...", ""), posix=True, punctuation_chars="|;&<>")
+    lexer.whitespace_split, lexer.commenters = True, "#"
+    name, *words = takewhile(lambda word: not set(word) <= set("|;&<>"), lexer)
+    command: click.Command = commands
+    context = None
+    while True:
+        context = command.make_context(name, words, parent=context)
+        rest = [*context._protected_args, *context.args]
+        if not isinstance(command, click.Group) or not rest:
+            return
+        name, found, words = command.resolve_command(context, rest)
+        assert found is not None
+        command = found
+
+
+@every("page", PAGES)
+def test_every_command_of_a_page_is_one_that_exists(
+    monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    monkeypatch.setenv("GITHUB_REPOSITORY", "owner/project")
+    monkeypatch.setenv("GITHUB_EVENT_PATH", "event.json")
+    for text in commands_of(page):
+        try:
+            parse_command(text)
+        except click.exceptions.Exit:
+            pass  # of --help
+        except click.BadParameter as error:
+            missing = re.search("does not exist|No such file", error.format_message())
+            assert missing, text  # the files of an example
+
+
+def test_the_pages_have_many_commands() -> None:
+    assert sum(len(commands_of(page)) for page in PAGES) > 100
+
+
+@every("page", PAGES)
+def test_python_of_a_page_uses_names_that_exist(page: str) -> None:
+    for block in blocks(page, "python"):
+        for node in ast.walk(ast.parse(block)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("epochzero"):
+                module = import_module(node.module or "")
+                assert {name.name for name in node.names} <= {
+                    *dir(module),
+                    *getattr(module, "__all__", ()),
+                }, block
+            elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "epochzero":
+                assert node.attr in dir(epochzero), block
+
+
+@every("page", PAGES)
+def test_yaml_and_shell_of_a_page_can_be_read(page: str) -> None:
+    for block in blocks(page, "yaml"):
+        list(yaml.safe_load_all(block))
+    scripts = [*blocks(page, "bash"), *blocks(page, "sh")]
+    if scripts:
+        subprocess.run(["bash", "-n"], input="\n".join(scripts), text=True, check=True)
 
 
 def test_the_signature_guide_has_an_example() -> None:
