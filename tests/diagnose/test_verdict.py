@@ -377,3 +377,23 @@ def test_only_the_exit_code_of_a_signal_is_named_by_it(
     diagnose: Callable[..., Diagnosis], status: int, title: str
 ) -> None:
     assert diagnose("step 1\n", Facts(exit_code=status)).title == title
+
+
+@pytest.mark.parametrize(
+    ("function", "message", "category"),
+    [
+        ("__getitem__", "sequence_length=888 is larger than max_length=768", "corrupt_data"),
+        ("__getitem__", "5D images are not supported yet", "not_implemented"),
+        ("build", "sequence_length=888 is larger than max_length=768", "not_implemented"),
+    ],
+)
+def test_what_a_data_set_rejects_is_in_the_data(function: str, message: str, category: str) -> None:
+    log = f"""\
+Traceback (most recent call last):
+  File "/job/train.py", line 9, in <module>
+    main()
+  File "/job/data.py", line 48, in {function}
+    raise NotImplementedError(text)
+NotImplementedError: {message}
+"""
+    assert Diagnoser().diagnose([Log("log", text=log.encode())]).category == category

@@ -28,6 +28,7 @@ from epochzero.diagnose.model import (
     Root,
 )
 from epochzero.diagnose.phase import TRAINING, phase_of, reads_sample
+from epochzero.diagnose.reading import read
 from epochzero.diagnose.timeline import BURST_LINES, EXCEPTION, JudgedEvent, Timeline, reports_death
 from epochzero.logs.events import LogEvent
 from epochzero.logs.progress import last_form
@@ -463,8 +464,17 @@ def _also(root: JudgedEvent, timeline: Timeline) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in named if name != root.category))[:3]
 
 
+_OF_CALLS = frozenset({"illegal_argument", "not_implemented"})
+"""Categories of what a call rejects; while a data set reads a sample, it rejects what the data contain."""
+
+
 def _category(root: JudgedEvent) -> tuple[str, Basis]:
     """Category and its basis."""
+    event = root.event
+    if root.match is None and root.category in _OF_CALLS and reads_sample(event.frames):
+        # Of a value, whatever class of exception the author chose.
+        stated = read("ValueError", event.message).category
+        return "corrupt_data" if stated == "illegal_argument" else root.category, "reading"
     if root.category:
         return root.category, "signature" if root.match else "reading"
     guess, _ = classify(root.event.type, root.event.message)
