@@ -14,6 +14,7 @@ from sqlalchemy import event
 
 from epochzero.errors import InputError
 from epochzero.store.database import Database, StoreAwayError, open_database
+from epochzero.store.job_details import read_log
 from epochzero.store.queries import find_jobs
 from epochzero.store.recorder import THIS_MACHINE, Ending, Origin
 from epochzero.web.job_writer import Keeping
@@ -75,6 +76,27 @@ def test_a_request_that_is_refused_does_not_hold_up_the_others(database: Databas
     with pytest.raises(InputError, match="does not name its job"):
         wrong.result()
     assert len(find_jobs(database)) == 3
+
+
+class _SlowlySplit(io.BytesIO):
+    """A log that tells whether others had to wait while it was split into lines."""
+
+    def __init__(self, keeping: Keeping) -> None:
+        super().__init__(b"".join(b"line %d\n" % n for n in range(200_000)))
+        self.keeping = keeping
+        self.holds_up_others: set[bool] = set()
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        self.holds_up_others.add(self.keeping._writing.locked())
+        return super().readline(size)
+
+
+def test_a_large_log_is_split_before_others_have_to_wait_for_it(database: Database) -> None:
+    keeping = Keeping(database)
+    log = _SlowlySplit(keeping)
+    keeping.keep([Ending("service://job1/1", whole("job1"), log)])
+    assert log.holds_up_others == {False}
+    assert b"".join(read_log(database, "job1", attempt=None, name="output")) == log.getvalue()
 
 
 def test_a_database_that_is_locked_is_told_at_once_to_all_who_wait(tmp_path: Path) -> None:

@@ -122,14 +122,20 @@ def parts_in(folder: Path, text: Callable[[bytes], bytes]) -> Parts:
     return parts
 
 
-def parts_of(log: IO[bytes], text: Callable[[bytes], bytes]) -> Parts:
-    """An open log, from its start."""
+def parts_of(log: IO[bytes], text: Callable[[bytes], bytes], sizes: Sequence[int] = ()) -> Parts:
+    """An open log, from its start; its `part_sizes` if they are known already."""
 
     def parts(_: Output) -> Iterable[bytes]:
         log.seek(0)
-        return map(text, _chunks(log))
+        return map(text, map(log.read, sizes) if sizes else _chunks(log))
 
     return parts
+
+
+def part_sizes(log: IO[bytes]) -> list[int]:
+    """The sizes of the parts that an open log is split into; for a large log this takes long."""
+    log.seek(0)
+    return [len(chunk) for chunk in _chunks(log)]
 
 
 _Piece = tuple[dict[str, Any], bytes]

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import IO
@@ -25,7 +25,7 @@ from epochzero.run.records.journal import NAME, read_journal
 from epochzero.run.records.model import Output, Record
 from epochzero.run.records.output import logs_in
 from epochzero.store.database import Database, StoreAwayError, StoreError
-from epochzero.store.logs import Parts, has_log, parts_in, parts_of, store_outputs
+from epochzero.store.logs import Parts, has_log, part_sizes, parts_in, parts_of, store_outputs
 from epochzero.store.outbox import owe
 from epochzero.store.outcomes import sum_up
 from epochzero.store.rows import Row, rows_of
@@ -79,17 +79,28 @@ class Ending:
         records: its records, the first of which is `Start`; one `Output` names ``log``.
         log: its open log.
         origin: its source.
+        sizes: of the parts of its log, once they are known.
     """
 
     identity: str
     records: Sequence[Record]
     log: IO[bytes]
     origin: Origin = THIS_MACHINE
+    sizes: list[int] = field(default_factory=list, compare=False)
 
     @property
     def size(self) -> int:
         """Size of the log in bytes."""
         return self.log.seek(0, os.SEEK_END)
+
+    @property
+    def parts(self) -> Parts:
+        """The parts of its log."""
+        return parts_of(self.log, self.origin.text, self.sizes)
+
+    def split(self) -> None:
+        """Splits its log before a transaction, which would make others wait for a large log."""
+        self.sizes[:] = part_sizes(self.log)
 
 
 def take_in(database: Database, journal: Path, origin: Origin = THIS_MACHINE) -> int:
@@ -264,8 +275,7 @@ def _check_logs(session: Session, endings: Sequence[Ending]) -> None:
     """
     ranks = known_ranks(session, [ending.identity for ending in endings]) if endings else {}
     for ending in endings:
-        log = parts_of(ending.log, ending.origin.text)
-        if not has_log(session, ranks[ending.identity].id, log, ending.size):
+        if not has_log(session, ranks[ending.identity].id, ending.parts, ending.size):
             raise _conflict(ending)
 
 
@@ -299,8 +309,7 @@ def _owe(session: Session, written: Mapping[str, Origin]) -> None:
 
 def _ended(ending: Ending) -> New:
     records = list(enumerate(ending.records, 1))
-    parts = parts_of(ending.log, ending.origin.text)
-    return New(ending.identity, ending.origin.team, records, 0, len(records), parts)
+    return New(ending.identity, ending.origin.team, records, 0, len(records), ending.parts)
 
 
 def mark_lost(

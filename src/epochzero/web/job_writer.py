@@ -46,6 +46,8 @@ class Keeping:
             StoreError: the store cannot be written.
             InputError: a job is not valid.
         """
+        for ending in endings:
+            ending.split()
         mine = _Waiting(endings)
         with self._gathering:
             self._waiting.append(mine)
