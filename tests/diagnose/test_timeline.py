@@ -621,8 +621,12 @@ CHAINS = {
     "a status, and what it means": (STATUS, "cause", "OSError: x is no model of the hub", "OSError"),
     "a missing key in a sentence": ("KeyError: 'qwen9'", "context", "ValueError: the type `qwen9` is unknown", "ValueError"),
     "the whole message in a sentence": (
+        "AssertionError: 64 is not divisible by 6", "context",
+        "ValueError: 64 is not divisible by 6 when layer 3 is built", "ValueError",
+    ),
+    "a quotation at the end": (
         "TimeoutError: [Errno 110] Connection timed out", "context",
-        "urllib.error.URLError: <urlopen error [Errno 110] Connection timed out>", "urllib.error.URLError",
+        "urllib.error.URLError: <urlopen error [Errno 110] Connection timed out>", "TimeoutError",
     ),
     "a quotation": ("KeyError: 'shape'", "cause", "Error: replacing the node failed: 'shape'", "KeyError"),
     "another message": ("KeyError: 'shape'", "cause", "RuntimeError: no node was replaced", "KeyError"),

@@ -1083,23 +1083,24 @@ _CLEANS = re.compile(
     r"^(?:__a?exit__|__del__|_?(?:clean|close|finali[sz]e|join|shutdown|stop|tear)\w*)$"
 )
 """Functions that clean up after any failure: what fails in them is not the end of what was tried."""
-SHORTEST_QUOTE = 12
-"""Number of characters of a message that another one repeats on purpose; of a missing key, any number."""
 
 
 def _explains(event: LogEvent, later: LogEvent) -> bool:
-    """Whether an exception that was raised in place of another one states the same failure and says more:
-    it repeats the whole message in a sentence, or it knows what a status means. Behind a colon it only quotes it.
+    """Whether an exception that was raised in place of another one states the same failure and says more: it repeats
+    the message in a sentence, not behind a colon or at its end as a quotation, or it knows what a status means.
     """
     if later.link not in ("cause", "context") or points_elsewhere(later.message):
         return False
     if _STATUS.match(event.message):
         return later.type.rpartition(".")[2] not in _SIGNALLED
-    said, more = event.message.strip("'\" "), later.message.strip("'\" ")
-    long_enough = len(said) >= SHORTEST_QUOTE or event.type in ("KeyError", later.type)
-    if not said or not long_enough or len(more) <= len(said):
-        return False
-    return re.search(rf"(?<!: )(?<!: ['\"])(?<!\w){re.escape(said)}(?!\w)", more) is not None
+    said = event.message.strip("'\" ")
+    after = r"(?!\w)" if event.type == "KeyError" else r"\W+\w"
+    sentence = rf"(?<!: )(?<!: ['\"])(?<!\w){re.escape(said)}{after}"
+    return (
+        bool(said)
+        and later.message.strip("'\" ") != said
+        and re.search(sentence, later.message) is not None
+    )
 
 
 def _is_probe(event: LogEvent, later: LogEvent) -> bool:
