@@ -633,3 +633,18 @@ def test_a_command_names_the_extra_that_it_lacks(
     (tmp_path / "train.py").write_text("")
     code, _, err = without_extras(*command, home=tmp_path)
     assert (code, f"pip install 'epochzero[{extra}]'" in err) == (2, True)
+
+
+def test_long_work_shows_a_bar_with_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    from epochzero.cli import line
+
+    now, shown = iter((0.0, 10.0, 20.0)), Mock()
+    monkeypatch.setattr(line.time, "monotonic", lambda: next(now))
+    status = line.StatusLine()
+    monkeypatch.setattr(status, "show", shown)
+    status.show_progress(50, 200, "files parsed")
+    status.show_progress(100, 200, "files parsed")
+    assert [call.args[0] for call in shown.call_args_list] == [
+        "[#####               ] 50 of 200 files parsed",
+        "[##########          ] 100 of 200 files parsed, 5 a second, 20 s left",
+    ]

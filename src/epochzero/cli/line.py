@@ -9,6 +9,8 @@ from contextlib import contextmanager
 
 import click
 
+from epochzero.number_formats import duration
+
 EVERY_S = 1.0
 
 
@@ -17,6 +19,7 @@ class StatusLine:
 
     def __init__(self) -> None:
         self._last = time.monotonic()
+        self._began: tuple[float, int] | None = None
         self.shown = False
 
     def show(self, text: str, *, at_once: bool = False) -> None:
@@ -27,6 +30,16 @@ class StatusLine:
         self._last = now
         click.echo(f"\r\x1b[K{text} ...", err=True, nl=False)
         self.shown = True
+
+    def show_progress(self, done: int, total: int, units: str) -> None:
+        """Show a bar with the rate and the time left, counted from the first call."""
+        now = time.monotonic()
+        began, before = self._began = self._began or (now, done)
+        text = f"[{'#' * (20 * done // max(total, 1)):<20}] {done:,} of {total:,} {units}"
+        if done > before and now > began:
+            rate = (done - before) / (now - began)
+            text += f", {rate:.3g} a second, {duration((total - done) / rate)} left"
+        self.show(text)
 
 
 @contextmanager

@@ -357,4 +357,4 @@ def _let_go(cache: Cache | None) -> None:
 
 def _parsing(shown: StatusLine, done: int, total: int) -> None:
     """Shows how many files were parsed, and of how many."""
-    shown.show(f"parsing: {done:,} of {total:,} files")
+    shown.show_progress(done, total, "files parsed")

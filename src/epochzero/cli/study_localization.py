@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +16,7 @@ from epochzero.cli.output import OutputFolder, folder_option, format_option, out
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from epochzero.cli.line import StatusLine
-    from epochzero.study.localization import LocalizationStudied, StudyProgress
+    from epochzero.study.localization import LocalizationStudied
 
 
 _PATH = click.Path(path_type=Path)
@@ -119,7 +115,7 @@ def command(
             engine=engine,
             workers=workers,
             address=address,
-            on_progress=_progress_line(shown),
+            on_progress=lambda now: shown.show_progress(now.bugs, now.of_bugs, "bugs"),
         )
     external = sorted({name for of in ranked.values() for name in of} - {*names})
     studied = study_localization(
@@ -152,25 +148,6 @@ def _work() -> Path:
     if folder is None:
         raise InputError("no home directory exists to store the results: pass --work DIR")
     return folder / "study"
-
-
-def _progress_line(shown: StatusLine) -> Callable[[StudyProgress], None]:
-    """Return a callback that shows the progress and the estimated remaining time."""
-    began = time.monotonic()
-    stored = 0
-
-    def show(now: StudyProgress) -> None:
-        nonlocal stored
-        passed = time.monotonic() - began
-        if passed < 1:  # results of an earlier run arrive at once
-            stored = now.bugs
-        text = f"{now.projects:,} of {counted(now.of_projects, 'project')}, {now.bugs:,} of {counted(now.of_bugs, 'bug')}"
-        if now.bugs > stored:
-            left = passed * (now.of_bugs - now.bugs) / (now.bugs - stored)
-            text += f", about {max(1, round(left / 60))} min left"
-        shown.show(text)
-
-    return show
 
 
 def _write_text(studied: LocalizationStudied, page: Path) -> None:
