@@ -36,16 +36,27 @@ class _Model(nn.Module):
         return self._forward(self.parts, *given)
 
 
+class _Heedless(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, x: torch.Tensor, time: torch.Tensor) -> Any:
+        return self.head(x[:, -1])
+
+
 def _trained(
     make: Callable[[], nn.Module],
     batch: Callable[[], tuple[Any, Any]],
     loss_of: Loss = functional.mse_loss,
+    steps: int = laboratory.FIRST + 1,
+    **settings: Any,
 ) -> Heard:
     torch.manual_seed(0)
     with watched() as heard:
         model = make()
-        optimizer = torch.optim.SGD(model.parameters(), 0.01)
-        for _ in range(4):
+        optimizer = torch.optim.SGD(model.parameters(), **({"lr": 0.01} | settings))
+        for _ in range(steps):
             given, target = batch()
             loss: Any = loss_of(model(*given), target)
             optimizer.zero_grad()
@@ -167,6 +178,22 @@ def test_an_input_without_influence() -> None:
     assert ("layer_unused", 'of["time"](time)') in _found(make, batch)
 
 
+def test_an_input_that_is_never_read() -> None:
+    def batch() -> tuple[Any, Any]:
+        (x,), y = _vectors()
+        return (x, torch.randn(COUNT, 1)), y
+
+    assert _found(_Heedless, batch) == [("layer_unused", "return self.head(x[:, -1])")]
+
+
+def test_a_large_constant_of_a_mask_hides_nothing() -> None:
+    def forward(of: Any, x: torch.Tensor) -> Any:
+        h = of["head"](x[:, -1])
+        return torch.cat([h, torch.full_like(h, -1e9)], 1).logsumexp(1, keepdim=True)
+
+    assert _found(partial(_Model, forward, head=nn.Linear(4, 1)), _vectors) == []
+
+
 @pytest.mark.parametrize("causal", [True, False])
 def test_a_language_model_that_looks_ahead(causal: bool) -> None:
     def forward(of: Any, x: torch.Tensor) -> Any:
@@ -184,6 +211,29 @@ def test_losses_after_steps_of_other_sizes() -> None:
     facts = [f for r in _trained(make, _vectors).of("experiment") for f in r["facts"]]
     step = next(fact for fact in facts if fact["name"] == "step")
     assert step["before"] > step["losses"][0] > step["losses"][1] > step["losses"][2]
+
+
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        ({"lr": 0.05}, []),
+        ({"lr": 3.0}, ["learning_rate_too_high"]),
+        ({"lr": 1e-7}, ["learning_rate_too_low"]),
+        ({"lr": 0.05, "maximize": True}, ["optimizer_wrong"]),
+    ],
+)
+def test_steps_that_do_not_lower_the_loss(settings: dict[str, Any], found: list[str]) -> None:
+    make = partial(_Model, lambda of, x: of["head"](x[:, -1]), head=nn.Linear(4, 1))
+    heard = _trained(make, _vectors, steps=2 * laboratory.FIRST * laboratory.FACTOR, **settings)
+    assert [finding.word for finding in _findings(heard)] == found
+
+
+def test_views_of_one_batch() -> None:
+    def batch() -> tuple[Any, Any]:
+        windows = torch.randn(COUNT, LENGTH + 1, 4)
+        return (windows[:, :LENGTH],), windows[:, LENGTH, :1]
+
+    assert _found(partial(_recurrent, batch_first=True), batch) == []
 
 
 def test_a_training_that_reuses_its_own_random_numbers() -> None:

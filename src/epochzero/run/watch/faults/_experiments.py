@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from epochzero.run.watch.faults._table import Row, Sign
+from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import Record, TrainingHistory
-from epochzero.run.watch.lines.settings import place_of
+from epochzero.run.watch.lines.settings import place_of, setting_place
+from epochzero.run.watch.lines.training import step_place
+from epochzero.run.watch.model import SourceLine
 
 _NEXT = 0.999
 """Share of targets that are the token after their position, from which on a model predicts the next token."""
+_LEAST_STEPS = 2
+_MORE, _LESS, _SURE = 0.1, 1e-3, 1e-6
+"""Relative changes of a loss: of a step that is too large, of ten steps that are too small, and beyond rounding."""
 _SOFTMAXES = ("_softmax", "_log_softmax", "_safe_softmax", "exp")
 
 
@@ -105,6 +111,52 @@ def _sees_ahead(history: TrainingHistory, fact: Record) -> Sign | None:
     )
 
 
+def _steps(history: TrainingHistory) -> list[tuple[int, list[float]]]:
+    """Of each step that was tried in other sizes: its iteration, and the relative change of the loss by each size."""
+    found = []
+    for of in history.experiments:
+        for fact in of["facts"]:
+            if fact["name"] == "step" and fact["before"]:
+                before = float(fact["before"])
+                changes = [(float(loss) - before) / abs(before) for loss in fact["losses"]]
+                found.append((int(of["iteration"]), changes))
+    return found if len(found) >= _LEAST_STEPS else []
+
+
+def _rate_place(history: TrainingHistory) -> SourceLine | None:
+    return setting_place(place_of(next(iter(history.optimizers), None)), "lr", 1)
+
+
+def _overshoots(history: TrainingHistory) -> Sign | None:
+    steps = _steps(history)
+    if not steps or not all(by[0] < 0 and by[2] > _MORE for _, by in steps):
+        return None
+    since, (hundredth, _, whole, _) = steps[0]
+    text = (
+        f"The step of iteration {since} raises the loss of its own batch by {percent(whole)}; a hundredth of it lowers the loss "
+        f"by {-100 * hundredth:.2g} %."
+    )
+    return Sign(text, _rate_place(history), since)
+
+
+def _does_nothing(history: TrainingHistory) -> Sign | None:
+    steps = _steps(history)
+    if not steps or not all(by[0] <= 0 and -_LESS < by[3] < 0 for _, by in steps):
+        return None
+    since, (*_, tenfold) = steps[0]
+    text = f"Ten times the step of iteration {since} would lower the loss of its own batch by {-100 * tenfold:.2g} % only."
+    return Sign(text, _rate_place(history), since)
+
+
+def _climbs(history: TrainingHistory) -> Sign | None:
+    steps = _steps(history)
+    if not steps or not all(_SURE < by[0] < by[1] for _, by in steps):
+        return None
+    since, (_, tenth, _, _) = steps[0]
+    text = f"A tenth of the step of iteration {since} raises the loss of its own batch by {100 * tenth:.2g} %: it goes uphill."
+    return Sign(text, step_place(history), since)
+
+
 def _predicts_next(history: TrainingHistory) -> bool:
     """Whether the target of each position is the token after it."""
     lags = [of.relations["lags"] for of in history.iterations if of.relations.get("lags")]
@@ -129,5 +181,8 @@ EXPERIMENTS: Sequence[Row] = (
     Row("parameters_frozen", _always("cuts_gradients", _cuts_gradients), 0.95,
         "Keep the computation in the graph: no detach(), .data or no_grad() between these parameters and the loss."),
     Row("data_leaked", _always("sees_ahead", _sees_ahead), 0.94, "Give the attention a causal mask (is_causal=True), or read in one direction."),
+    Row("learning_rate_too_high", _overshoots, 0.9, "Divide the learning rate by ten.", "rate"),
+    Row("learning_rate_too_low", _does_nothing, 0.9, "Multiply the learning rate by ten to a hundred.", "rate"),
+    Row("optimizer_wrong", _climbs, 0.85, "Check the sign of the update, and that gradients are cleared before each backward pass."),
 )  # fmt: skip
 """All facts that show a fault."""

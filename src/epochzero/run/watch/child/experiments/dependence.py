@@ -57,6 +57,8 @@ class Subject:
         inputs: leaves that the model was called with, whose first dimension is the batch.
         parameters: leaves that are parameters.
         without: parameters that an optimizer holds and that have no gradient after the backward pass.
+        unread: positions of inputs that no operator was given.
+        targets: leaves that the loss is computed from, with a row an example.
     """
 
     tape: Tape
@@ -65,6 +67,7 @@ class Subject:
     inputs: Sequence[int]
     parameters: frozenset[int]
     without: Sequence[int] = ()
+    unread: Sequence[int] = ()
     targets: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -264,6 +267,11 @@ class _Comparison:
     def _shape(self, number: int, values: Mapping[int, torch.Tensor]) -> list[int]:
         return list(values.get(number, self._tape.leaves.get(number, torch.empty(0))).shape)
 
+    def _maker(self, numbers: Sequence[int]) -> Operator | None:
+        """The operator that made the first of these tensors."""
+        made = (o for o in self._tape.operators if numbers and numbers[0] in o.outputs)
+        return next(made, None)
+
     def _end(self, name: str) -> Operator | None:
         """The last operator whose arguments differ and whose result does not, or is not used."""
         return self._ends.get(name) or self._last.get(name)
@@ -305,6 +313,8 @@ class _Comparison:
         ):
             yield _fact("ignores_inputs", self._end(OTHERS))
             return
+        for position in self._subject.unread:
+            yield _fact("ignores_input", self._maker(self._tape.outputs[:1]), input=position)
         for name in alive:
             if name.startswith("input ") and not self._touched[name] & reached:
                 yield _fact("ignores_input", self._end(name), input=int(name.split()[1]))

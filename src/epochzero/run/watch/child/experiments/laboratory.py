@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -55,6 +56,7 @@ class Laboratory:
         self._subject: Subject | None = None
         self._before: Any = None
         self._inputs: list[torch.Tensor] = []
+        self._read: list[bool] = []
         self._next, self._count, self._iteration = FIRST, 0, 0
         self._last, self._fastest = (0, 0.0), float("inf")
         self._spent = 0.0
@@ -66,7 +68,9 @@ class Laboratory:
         if self._recorder is not None or not self._is_due(module, iteration):
             return
         self._iteration = iteration
-        self._inputs = [tensor for _, tensor in tensors_in(given)]
+        named = tensors_in(given)
+        self._inputs = [tensor for _, tensor in named]
+        self._read = [is_read(module, name) for name, _ in named]
         self._recorder = Recorder(
             lambda: not (self._safety.busy or self._safety.ended), self._where
         )
@@ -90,6 +94,12 @@ class Laboratory:
             return
         number = recorder.number(loss)
         numbers = [recorder.number(tensor) for tensor in self._inputs]
+        unread = [
+            position
+            for position, (tensor, seen) in enumerate(zip(self._inputs, numbers, strict=True))
+            if not (self._read[position] or seen is not None or not tensor.dim())
+            and not torch.equal(tensor, tensor.roll(1, 0))
+        ]
         tape = recorder.tape
         self.give_up()
         if number is None or tape.problem:
@@ -103,6 +113,7 @@ class Laboratory:
             loss.detach().clone(),
             [n for n in inputs if tape.leaves[n].shape[0] == count],
             frozenset(n for n, v in tape.leaves.items() if isinstance(v, torch.nn.Parameter)),
+            unread=unread,
         )
 
     def backward_ended(self, optimizers: Iterable[Any]) -> None:
@@ -179,6 +190,29 @@ class Laboratory:
 
     def _where(self) -> tuple[list[Any] | None, str, bool]:
         return place(), *self._layer()
+
+
+def is_read(module: Any, name: str) -> bool:
+    """Whether the code of a module's ``forward`` reads an argument; True where that is unknown.
+
+    Operators do not show it: a tensor may be read as a list or an array.
+
+    Args:
+        module: of any class.
+        name: ``0.1`` for the second positional argument, ``1.mask`` for a named one.
+    """
+    code = getattr(type(module).forward, "__code__", None)
+    kind, _, argument = name.partition(".")
+    names = code.co_varnames[1 : code.co_argcount] if code is not None else ()
+    if kind == "0" and argument.isdigit() and int(argument) < len(names):
+        argument = names[int(argument)]
+    if code is None or argument not in names:
+        return True
+    loaded = (i.argval for i in dis.get_instructions(code) if not i.opname.startswith("STORE"))
+    return any(
+        argument == value or argument in (value if isinstance(value, tuple) else ())
+        for value in loaded
+    )
 
 
 def _compilations() -> int:

@@ -163,18 +163,18 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         known = self._held.get(id(tensor))
         if known is not None:
             return known[0]
-        # Another object for memory that is known: ``.data``, or an array that shares it.
-        for number in self._storages.get(tensor.untyped_storage()._cdata, ()):
-            other = next(t for n, t in self._held.values() if n == number)
-            if number in self.tape.leaves or not _same(tensor, other):
-                continue
+        numbers = self._storages.get(tensor.untyped_storage()._cdata, [])
+        # Another object for what an operator has made: ``.data``, or an array that shares the memory.
+        if numbers and numbers[0] not in self.tape.leaves:
+            tensors = dict(self._held.values())
+            same = next((n for n in numbers if _same(tensor, tensors[n])), None)
+            if same is None:
+                self.tape.problem = "memory under another name"
+                return numbers[0]
             made = self._new(tensor)
             alias = torch.ops.aten.alias.default
-            self._add(alias, *tree_flatten(([Ref(number)], {})), [made], tracked=False)
+            self._add(alias, *tree_flatten(([Ref(same)], {})), [made], tracked=False)
             return made
-        known_numbers = self._storages.get(tensor.untyped_storage()._cdata, ())
-        if any(n not in self.tape.leaves for n in known_numbers):
-            self.tape.problem = "memory under another name"
         number = self._new(tensor)
         self.tape.leaves[number] = tensor
         self.tape.versions[number] = tensor._version
