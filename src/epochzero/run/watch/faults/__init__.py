@@ -47,7 +47,9 @@ def catalogue() -> Mapping[str, Find]:
 def _find(
     rows: Sequence[Row], find: Find | None, history: TrainingHistory
 ) -> Iterator[TrainingFinding]:
-    """What the rows find; if they find nothing, what the module of the same fault does."""
+    """What the rows find, once a line; if they find nothing, what the module of the same fault does."""
     found = [finding for row in rows for finding in row.find(history)]
+    by_line = {finding.place: finding for finding in reversed(found)}
+    found = [finding for finding in found if by_line[finding.place] is finding]
     for finding in found or (find(history) if find else ()):
         yield replace(finding, causes=_causes().get(finding.word, ()))

@@ -61,11 +61,6 @@ def _mixes_examples(history: TrainingHistory, fact: Record, *, softmax: bool) ->
     )
 
 
-def _ignores_inputs(history: TrainingHistory, fact: Record) -> Sign | None:
-    text = f"Changing its inputs does not change the output of the model: their influence ends at {_at(fact)}."
-    return Sign(text, place_of(fact), layer=fact.get("layer", ""))
-
-
 def _ignores_input(history: TrainingHistory, fact: Record) -> Sign | None:
     text = (
         f"Changing input {fact['input'] + 1} of the model changes neither its output nor the loss: its influence ends at "
@@ -173,7 +168,6 @@ EXPERIMENTS: Sequence[Row] = (
         "Give the layer the batch in the dimension that it expects (batch_first=True), and swap dimensions with transpose, not view."),
     Row("activation_wrong", _always("mixes_examples", lambda h, f: _mixes_examples(h, f, softmax=True)), 0.94,
         "Take the softmax over the dimension of the classes or keys."),
-    Row("last_activation_wrong", _always("ignores_inputs", _ignores_inputs), 0.9, "Check what is computed there: it is constant."),
     Row("layer_unused", _always("ignores_input", _ignores_input), 0.92, "Use the result in what follows."),
     Row("loss_wrong", _always("compares_all_pairs", _compares_all_pairs), 0.95, "Give both the same shape, such as with squeeze(1)."),
     Row("labels_wrong", _always("pairs_others", _pairs_others), 0.93, "Keep outputs and targets in the same order when they are reshaped."),
