@@ -80,6 +80,23 @@ def test_shared_and_lazy_modules() -> None:
     assert {"0/one", "0/head"} <= _paths(heard)
 
 
+def test_weights_that_are_computed_as_in_meta_learning() -> None:
+    with watched() as heard, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model, data = nn.Linear(4, 2), torch.randn(8, 4)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(3):
+            weight = model.weight
+            inner = model(data).square().mean()
+            (gradient,) = torch.autograd.grad(inner, [weight], create_graph=True)
+            model._parameters["weight"] = weight - 0.1 * gradient
+            optimizer.zero_grad()
+            model(data).abs().mean().backward()
+            model._parameters["weight"] = weight
+            optimizer.step()
+    assert len(heard.of("iteration")) == 3
+
+
 def test_a_function_of_autograd_of_the_users() -> None:
     class Double(torch.autograd.Function):
         @staticmethod

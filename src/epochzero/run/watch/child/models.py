@@ -111,7 +111,8 @@ class Models:
             (f"{number}/{name}", parameter)
             for number, root in self._living()
             for name, parameter in structure.inner(root).named_parameters()
-            if structure.has_values(parameter)
+            # Weights that are computed, as in meta-learning, have no gradient: torch warns who asks for it.
+            if parameter.is_leaf and structure.has_values(parameter)
         ]
 
     def others(self, optimizers: Iterable[Any]) -> dict[str, float]:
