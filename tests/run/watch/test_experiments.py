@@ -178,6 +178,20 @@ def test_an_input_without_influence() -> None:
     assert ("layer_unused", 'of["time"](time)') in _found(make, batch)
 
 
+def test_a_mask_of_padding_has_influence() -> None:
+    def batch() -> tuple[Any, Any]:
+        (x,), y = _vectors()
+        kept = torch.arange(LENGTH) < torch.randint(2, LENGTH, (COUNT, 1))
+        return (x, kept.long()), y
+
+    def forward(of: Any, x: torch.Tensor, mask: torch.Tensor) -> Any:
+        scores = of["score"](x)[..., 0].masked_fill(mask == 0, -torch.inf)
+        return of["head"]((scores.softmax(1)[..., None] * x).sum(1))
+
+    make = partial(_Model, forward, score=nn.Linear(4, 1), head=nn.Linear(4, 1))
+    assert _found(make, batch) == []
+
+
 def test_an_input_that_is_never_read() -> None:
     def batch() -> tuple[Any, Any]:
         (x,), y = _vectors()

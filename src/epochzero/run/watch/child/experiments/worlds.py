@@ -163,7 +163,8 @@ def changed(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor | None:
     differs = one != other
     if one.is_floating_point() and bool(differs.any()):
         size = torch.maximum(one.abs(), other.abs())
-        # Not the largest value: a mask of an attention may be -1e9.
+        # Masks of an attention are -inf or -1e9: no largest value, and nothing is near to infinity.
+        size = size.masked_fill(size.isinf(), torch.nan)
         usual = size.reshape(-1)[:: 1 + size.numel() // _SAMPLE].nanmedian()
         near = (one - other).abs() <= _ROUNDING * torch.maximum(size, usual)
         differs = differs & ~near & ~(one.isnan() & other.isnan())
