@@ -83,5 +83,5 @@ def _clean(value: Any, depth: int = 0) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, int) and abs(value) > _LARGEST:
-        raise InputError("a number is too large")
+        raise InputError(f"{str(value)[:20]} is too large: at most 2**53")
     return value
