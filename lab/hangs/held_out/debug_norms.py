@@ -9,7 +9,7 @@ rank = dist.get_rank()
 net = torch.nn.Sequential(torch.nn.Linear(160, 160), torch.nn.ReLU(), torch.nn.Linear(160, 1))
 model = torch.nn.parallel.DistributedDataParallel(net)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
-for step in range(3000):
+for step in range(100_000):
     loss = model(torch.randn(64, 160)).pow(2).mean()
     if rank == 1:
         for _ in range(4):

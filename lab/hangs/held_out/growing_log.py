@@ -14,7 +14,7 @@ weights = torch.nn.Linear(64, 64)
 optimizer = torch.optim.SGD(weights.parameters(), lr=0.001)
 history = [{"step": n, "loss": 0.0, "rate": 0.001} for n in range(20_000)]
 log = os.path.join(tempfile.mkdtemp(), "log.json")
-for step in range(2000):
+for step in range(100_000):
     loss = weights(torch.randn(256, 64)).pow(2).mean()
     if rank == 0 and step >= 300:
         with open(log, "w") as file:

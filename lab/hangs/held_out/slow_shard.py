@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, Dataset
 
 class Shard(Dataset):
     def __len__(self):
-        return 6000
+        return 600_000
 
     def __getitem__(self, index):
         time.sleep(0.006 if rank == 2 else 0.001)

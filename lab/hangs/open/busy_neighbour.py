@@ -8,7 +8,7 @@ dist.init_process_group("gloo")
 rank = dist.get_rank()
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for step in range(3000):
+for step in range(100_000):
     loss = model(torch.randn(512, 64)).pow(2).mean()
     if rank == 1:
         sum(n * n % 7 for n in range(100_000))

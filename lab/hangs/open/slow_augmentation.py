@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, Dataset
 
 class Images(Dataset):
     def __len__(self):
-        return 6000
+        return 600_000
 
     def __getitem__(self, index):
         end = time.process_time() + (0.002 if rank == 3 else 0.0005)

@@ -22,7 +22,7 @@ model = torch.nn.parallel.DistributedDataParallel(
     torch.nn.Sequential(torch.nn.Linear(8, 8), Slow(), torch.nn.Linear(8, 1))
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for step in range(2000):
+for step in range(100_000):
     loss = model(torch.randn(4, 8)).pow(2).mean()
     optimizer.zero_grad()
     loss.backward()
