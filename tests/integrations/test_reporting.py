@@ -50,12 +50,17 @@ def main():
     raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
 main()
 """
+# torchrun ends rank 0 as soon as rank 1 has failed, which must not happen before rank 0 has reported its step.
 WORKER = """
-import os, time, epochzero
+import os, pathlib, time, epochzero
 def main():
     epochzero.progress(step=5 + int(os.environ["RANK"]))
+    ready = pathlib.Path(__file__).with_name("ready")
     if os.environ["RANK"] == "1":
+        while not ready.exists():
+            time.sleep(0.05)
         raise ValueError("of rank 1")
+    ready.touch()
     time.sleep(60)
 main()
 """
