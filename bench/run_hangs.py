@@ -3,9 +3,10 @@
 A hang counts as found if the report names the rank and the line that `lab/hangs` marks within a minute of the
 job's last output. A training with a slow rank counts as found if that rank, and no other, is reported within a
 minute of its first step, and its data as the cause where that is so. A silent job counts as a false report if
-a hang or a slow rank is reported.
+a hang or a slow rank is reported. TraceML, with the Python of an environment that has it, gets the trainings with
+a slow rank too, for as long as they may take to be reported.
 
-    python bench/run_hangs.py [--set first|second] [--half open|held_out] [--stall 15]
+    python bench/run_hangs.py [--set first|second] [--half open|held_out] [--stall 15] [--traceml PYTHON]
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from common import LAB, save
+from rivals import traceml
 
 from epochzero.run.records.journal import NAME, read_journal
 from epochzero.run.records.model import HANG_EVENT, SLOW_RANK_EVENT, JobEvent, Record, Sample
@@ -38,7 +41,7 @@ DRAG = re.compile(r"Slow: (?P<rank>\d+)(?P<data>, data)?\.")
 RANKS = re.compile(r"Ranks: (\d+)\.")
 TORCHRUN = Path(sys.executable).with_name("torchrun")
 
-Played = dict[str, object]
+Played = dict[str, Any]
 
 
 def play(script: Path, stall: float) -> Played:
@@ -110,6 +113,15 @@ def _judged(script: Path, records: Sequence[Record], code: int | None) -> Played
     return {**played, "hangs": True, "found": named and in_time, "place": place, "seconds": seconds}
 
 
+def _of_traceml(python: Path, script: Path) -> dict[str, object]:
+    """What TraceML says of a training with a slow rank, and whether it names that rank alone."""
+    text = _docstring(script)
+    drag, ranks = DRAG.search(text), RANKS.search(text)
+    assert drag is not None
+    said = traceml.verdict(python, script, ranks[1] if ranks else "2", IN_TIME_S)
+    return {**said, "named": said["ranks"] == [int(drag["rank"])]}
+
+
 def _records(home: str) -> list[Record]:
     return [
         record
@@ -134,6 +146,7 @@ def main() -> None:
     parser.add_argument("--set", choices=("first", "second"), default="first", dest="part")
     parser.add_argument("--half", choices=("open", "held_out"), help="open: nothing is saved")
     parser.add_argument("--stall", type=float, default=STALL_S, help="seconds")
+    parser.add_argument("--traceml", type=Path, help="a Python that has traceml-ai")
     parser.add_argument("--job", help="only this one; nothing is saved")
     options = parser.parse_args()
     prefix = "second_" if options.part == "second" else ""
@@ -143,8 +156,17 @@ def main() -> None:
     for script in scripts:
         if options.job in (None, script.stem):
             played.append(play(script, options.stall))
+            if options.traceml and "drags" in played[-1]:
+                played[-1]["traceml"] = _of_traceml(options.traceml, script)
             print(played[-1], flush=True)
     numbers: dict[str, object] = {"stall_seconds": options.stall, "jobs": played}
+    if options.traceml:
+        numbers["traceml"] = {
+            "version": traceml.version(options.traceml),
+            "dragging": sum("drags" in job for job in played),
+            "named_by_epochzero": sum("drags" in job and bool(job["found"]) for job in played),
+            "named": sum(bool(job["traceml"]["named"]) for job in played if "traceml" in job),
+        }
     for half in halves:
         of_half = [job for job in played if job["half"] == half]
         hung, silent = (
