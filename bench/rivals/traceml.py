@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-__all__ = ["version", "verdict"]
+__all__ = ["verdict", "version"]
 
 SUMMARY_WITHIN_S = 120.0
 
