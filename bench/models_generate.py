@@ -1,7 +1,8 @@
 """How different generated networks are, and which of those that were broken on purpose `check` finds.
 
 Distance: the mean Jaccard distance between two networks of a set, of sets that the search made and of random ones of
-the same size and seed; the difference with its interval of 95 % by draws of whole seeds. Broken ones: a network of
+the same size and seed; the difference with its interval of 95 % by draws of whole seeds. Uniformity: Pearson's chi-square
+over all products of one cell, and how many have a convolution first. Broken ones: a network of
 a generated set with one feature changed, so that its program must fail at a line that is known before
 (`generate.break_one`); a check is right when it tells an error there. It reads the program, and runs it dry where
 reading finds nothing. Beside them whole networks, checked for an
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import os
+import random
 import sys
 import tempfile
 import time
@@ -22,10 +24,12 @@ from pathlib import Path
 
 import numpy as np
 from common import SEED, mean, rate, save
+from scipy import stats
 
 from epochzero.check import CheckResult, Limits, Target, check
 from epochzero.check.target import read_target
 from epochzero_models.generate import break_one, generate, program
+from epochzero_models.generate.counting import Solutions
 from epochzero_models.generate.faulty_networks import BREAKS
 from epochzero_models.generate.feature_model import feature_model
 from epochzero_models.generate.plan import NetworkPlan
@@ -33,6 +37,8 @@ from epochzero_models.generate.sampling import diverse_products, mean_distance, 
 
 SIZES = (5, 10, 20, 50)
 SEEDS = 8
+EXPECTED = 5
+"""Draws of each product, the least for which Pearson's statistic is usually taken to have its distribution."""
 BROKEN = 60
 WHOLE = 4
 BLOCKS, CELLS = 3, 3
@@ -65,6 +71,28 @@ def distances(seeds: int) -> dict[str, object]:
         }
         print(f"{size} networks: {np.mean(diverse):.3f} beside {np.mean(drawn):.3f}", flush=True)
     return found
+
+
+def uniformity(expected: int) -> dict[str, object]:
+    """Chi-square of the draws over all products of one cell, so many draws of each expected."""
+    model = feature_model(1, 1)
+    solutions = Solutions(model.clauses, len(model.features), model.numbers(model.cells))
+    products = solutions.count(1)
+    draws = random.Random(SEED)
+    drawn = Counter(tuple(solutions.draw(1, draws)) for _ in range(expected * products))
+    missed = products - len(drawn)
+    square = sum((times - expected) ** 2 for times in drawn.values()) / expected + missed * expected
+    (convolution,) = model.numbers(["Block1_Element1_Cell_Input1_Convolution"])
+    convolved = sum(times for numbers, times in drawn.items() if convolution in numbers)
+    return {
+        "products": products,
+        "draws": expected * products,
+        "chi_square": round(square),
+        "degrees_of_freedom": products - 1,
+        "p": round(float(stats.chi2.sf(square, products - 1)), 3),
+        "with_a_convolution_first": rate(convolved, expected * products),
+        "with_a_convolution_first_if_uniform": rate(27, 28),
+    }
 
 
 def plans() -> Iterator[NetworkPlan]:
@@ -149,11 +177,12 @@ def main() -> None:
     numbers = {
         "seeds": told.seeds,
         "distance": distances(told.seeds),
+        "uniformity": uniformity(EXPECTED),
         "broken": broken(told.broken),
         "whole": whole(told.whole),
     }
     data = [{"name": "feature model", "blocks": BLOCKS, "cells": CELLS}]
-    versions = {name: importlib.metadata.version(name) for name in ("torch", "python-sat")}
+    versions = {name: importlib.metadata.version(name) for name in ("torch",)}
     save("models_generate", numbers, data=data, rivals=versions)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import random
 import sys
 import traceback
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from types import ModuleType
 
@@ -20,6 +21,7 @@ from epochzero.check.target import read_target
 from epochzero.errors import InputError
 from epochzero_models.generate import break_one, generate, program, write
 from epochzero_models.generate.architecture import architecture_of
+from epochzero_models.generate.counting import Solutions
 from epochzero_models.generate.faulty_networks import BREAKS
 from epochzero_models.generate.feature_model import feature_model
 from epochzero_models.generate.plan import NetworkPlan, plan_of
@@ -46,8 +48,8 @@ def one_thread() -> Iterator[None]:
 
 def plans(most: int = 200_000) -> Iterator[NetworkPlan]:
     """Networks that are quick to make."""
-    for product in PRODUCTS:
-        plan = plan_of(architecture_of(product), SHAPE, 5)
+    for drawn in PRODUCTS:
+        plan = plan_of(architecture_of(drawn), SHAPE, 5)
         if plan.parameters <= most and len(plan.layers) > 1:
             yield plan
 
@@ -66,23 +68,23 @@ def imported(path: Path) -> ModuleType:
 
 
 def test_each_constraint_refuses_a_product_that_breaks_it() -> None:
-    product = next(items for items in PRODUCTS if "Block2_Element2_Cell_Output_Cell" in items)
-    assert MODEL.allows(product)
+    drawn = next(items for items in PRODUCTS if "Block2_Element2_Cell_Output_Cell" in items)
+    assert MODEL.allows(drawn)
     cell = "Block1_Element1_Cell"
     for missing in ("Block1", "Block2_Element1", "Block2_stride", "Input"):
-        assert not MODEL.allows(product - {missing})
-    assert not MODEL.allows(product | {"Block1_stride_1x1", "Block1_stride_2x2"})
-    assert not MODEL.allows(product | {f"{cell}_Input1_Zeros"})
-    assert not MODEL.allows(product | {"Block1_Element9"})
+        assert not MODEL.allows(drawn - {missing})
+    assert not MODEL.allows(drawn | {"Block1_stride_1x1", "Block1_stride_2x2"})
+    assert not MODEL.allows(drawn | {f"{cell}_Input1_Zeros"})
+    assert not MODEL.allows(drawn | {"Block1_Element9"})
 
 
 def test_the_last_block_goes_to_the_classifier_and_its_last_cell_to_no_other() -> None:
     smallest = feature_model(1, 1)
     output = "Block1_Element1_Cell_Output"
-    product = next(items for items in random_products(smallest, 20) if output in items)
-    assert f"{output}_Block" in product
+    drawn = random_products(smallest, 1)[0]
+    assert f"{output}_Block" in drawn
     assert "Block1_Element1_Cell_Output_Cell" not in smallest.features or not smallest.allows(
-        product - {f"{output}_Block"} | {f"{output}_Cell"}
+        drawn - {f"{output}_Block"} | {f"{output}_Cell"}
     )
 
 
@@ -93,10 +95,52 @@ def test_all_that_is_drawn_is_allowed_and_comes_again_with_its_seed() -> None:
     assert random_products(MODEL, 3, seed=1) == PRODUCTS[:3] != random_products(MODEL, 3, seed=2)
 
 
-def test_random_products_prefer_no_member_of_a_group() -> None:
-    drawn = random_products(feature_model(1, 1), 300, seed=3)
-    wide = sum("Block1_features_800" in product for product in drawn)
-    assert 25 <= wide <= 80  # 50 expected
+class Fixed(random.Random):
+    """Draws one number."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
+        assert 0 <= self.number < start
+        return self.number
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_each_solution_of_a_size_belongs_to_one_number(seed: int) -> None:
+    draw = random.Random(seed)
+    variables, sized = 7, {2, 3, 5}
+    clauses = [
+        tuple(draw.choice((1, -1)) * variable for variable in draw.sample(range(1, 8), 3))
+        for _ in range(9)
+    ]
+    satisfying = {
+        true
+        for values in product((False, True), repeat=variables)
+        for true in [frozenset(at for at, value in enumerate(values, 1) if value)]
+        if all(any((literal > 0) == (abs(literal) in true) for literal in each) for each in clauses)
+    }
+    solutions = Solutions(clauses, variables, sized)
+    for size in range(4):
+        expected = {true for true in satisfying if len(true & sized) == size}
+        assert solutions.count(size) == len(expected)
+        drawn = {frozenset(solutions.draw(size, Fixed(n))) for n in range(len(expected))}
+        assert drawn == expected
+
+
+def test_a_set_is_spread_over_the_numbers_of_cells_and_has_no_bare_classifier() -> None:
+    generation = generate(40, (3, 16, 16), 10, diverse=False, seed=1)
+    depths = [network.plan.depth for network in generation.networks]
+    assert min(depths) == 1
+    assert max(depths) >= 7
+
+
+def test_depth_and_parameters_are_limited() -> None:
+    limited = generate(8, SHAPE, 5, depth=(2, 3), parameters=(1_000, 30_000), steps=30, seed=2)
+    for network in limited.networks:
+        assert 2 <= network.plan.depth <= 3
+        assert 1_000 <= network.plan.parameters <= 30_000
 
 
 def test_the_search_never_brings_products_nearer() -> None:
@@ -113,9 +157,11 @@ def test_distance_is_that_of_jaccard() -> None:
 
 
 def test_products_that_are_not_accepted_are_drawn_anew() -> None:
-    small = random_products(MODEL, 5, accepts=lambda product: len(product) < 40, seed=1)
-    assert max(map(len, small)) < 40
-    with pytest.raises(InputError, match="request smaller ones"):
+    wanted = "Block1_stride_2x2"
+    assert all(
+        wanted in drawn for drawn in random_products(MODEL, 5, accepts=lambda d: wanted in d)
+    )
+    with pytest.raises(InputError, match="request other depths"):
         random_products(feature_model(1, 1), 1, accepts=lambda _: False)
 
 
@@ -190,8 +236,9 @@ def checked(source: str, folder: Path, target: Target) -> CheckResult:
 
 
 def test_reading_alone_finds_layers_in_a_row_that_do_not_fit(tmp_path: Path) -> None:
-    plan = min(plans(20_000), key=lambda plan: len(plan.layers))
-    broken = break_one(plan, 0, "linear layer expects one feature more")
+    single = "Block1_Element1_Cell_Input2_Zeros"
+    (drawn,) = random_products(feature_model(1, 1), 1, accepts=lambda drawn: single in drawn)
+    broken = break_one(plan_of(architecture_of(drawn), SHAPE, 5), 0, "linear layer expects one feature more")
     (tmp_path / "train.py").write_text(program(broken.plan))
     found = check([sys.executable, "train.py"], Target(name="here"), folder=tmp_path)
     assert broken.line in {finding.place.code.strip() for finding in found.findings}

@@ -30,9 +30,10 @@ def test_networks_are_written_as_programs(run: Command, tmp_path: Path) -> None:
     [
         ([], "Missing option '--shape'"),
         (["--shape", "8x8"], "is not channels, height and width"),
+        (["--shape", "1x8x8", "--depth", "6-2"], "is not a range, such as 2-6"),
     ],
 )
-def test_an_invalid_shape_is_an_error(arguments: list[str], message: str, run: Command) -> None:
+def test_an_invalid_argument_is_an_error(arguments: list[str], message: str, run: Command) -> None:
     answer = run(*SMALL[:2], *arguments)
     assert answer.code == 2
     assert message in " ".join(answer.err.split())

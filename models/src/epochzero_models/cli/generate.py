@@ -27,6 +27,17 @@ def _shape(context: click.Context, parameter: click.Parameter, value: str) -> tu
     return int(sides[0]), int(sides[1]), int(sides[2])
 
 
+def _range(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    low, _, high = value.partition("-")
+    if not (low.isdecimal() and (high or low).isdecimal() and int(low) <= int(high or low)):
+        raise click.BadParameter(f"{value!r} is not a range, such as 2-6", context, parameter)
+    return int(low), int(high or low)
+
+
 @click.command(name="generate")
 @click.option(
     "--shape",
@@ -48,6 +59,10 @@ def _shape(context: click.Context, parameter: click.Parameter, value: str) -> tu
               help="Maximum number of blocks per network.")  # fmt: skip
 @click.option("--cells", type=click.IntRange(1, 10), default=3, show_default=True,
               help="Maximum number of cells per block.")  # fmt: skip
+@click.option("--depth", callback=_range, metavar="MIN-MAX",
+              help="Number of convolutions in sequence, such as 4 or 2-6.  [default: at least 1]")  # fmt: skip
+@click.option("--parameters", callback=_range, metavar="MIN-MAX",
+              help="Number of parameters, such as 10000-500000.  [default: at most 20,000,000]")  # fmt: skip
 @click.option("--sampling", type=click.Choice(("diverse", "random")), default="diverse", show_default=True,
               help="Maximize differences, or draw at random.")  # fmt: skip
 @click.option("--search-steps", type=click.IntRange(min=0), default=1000, show_default=True,
@@ -63,6 +78,8 @@ def command(
     count: int,
     blocks: int,
     cells: int,
+    depth: tuple[int, int] | None,
+    parameters: tuple[int, int] | None,
     sampling: str,
     search_steps: int,
     write: Path | None,
@@ -87,6 +104,7 @@ def command(
         generation = generating.generate(
             count, shape, classes, blocks=blocks, elements=cells,
             diverse=sampling == "diverse", steps=search_steps, seed=seed, on_progress=shown.show,
+            depth=depth or generating.ANY_DEPTH, parameters=parameters or generating.ANY_SIZE,
         )  # fmt: skip
     if write is not None:
         generating.write(generation, write)
@@ -104,6 +122,11 @@ def _write(found: Generation) -> None:
     if found.distance is not None:
         click.echo(wrapped("Distance", f"{found.distance:.3f} between two of them on average; {found.random_distance:.3f} when drawn at random"))  # fmt: skip
     for network in found.networks[:SHOWN]:
-        click.echo(wrapped(network.name, counted(network.plan.parameters, "parameter")))
+        click.echo(
+            wrapped(
+                network.name,
+                f"{counted(network.plan.parameters, 'parameter')}, depth {network.plan.depth}",
+            )
+        )
     if len(found.networks) > SHOWN:
         click.echo(wrapped("", f"and {len(found.networks) - SHOWN} more (--format json has all)"))

@@ -1,7 +1,7 @@
 """The feature model: which features an architecture may combine.
 
 `features.toml` has the tree and the constraints for one block k and one element i; `feature_model` instantiates them for
-all blocks and elements and converts them to clauses for a SAT solver (Batory, SPLC 2005).
+all blocks and elements and converts them to clauses (Batory, SPLC 2005).
 """
 
 from __future__ import annotations
@@ -35,17 +35,20 @@ class FeatureModel:
         blocks: maximum number of blocks.
         elements: maximum number of elements per block.
         features: all names; a feature's number is its position, from 1.
-        groups: features of which exactly one is selected with their parent.
-        optional: features that may be selected with their parent.
         clauses: constraints.
     """
 
     blocks: int
     elements: int
     features: tuple[str, ...]
-    groups: tuple[tuple[str, ...], ...]
-    optional: tuple[str, ...]
     clauses: tuple[Clause, ...]
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The features that are cells."""
+        return tuple(
+            name for name in self.features if name.endswith("_Cell") and "Output" not in name
+        )
 
     def numbers(self, features: Iterable[str]) -> list[int]:
         """Return the numbers of features.
@@ -91,10 +94,7 @@ def feature_model(blocks: int, elements: int) -> FeatureModel:
     clauses = [*tree.clauses]
     for constraint in definition["constraint"]:
         clauses += _constraint(constraint, tree, blocks, elements)
-    return FeatureModel(
-        blocks, elements, tuple(tree.features), tuple(tree.groups), tuple(tree.optional),
-        tuple(dict.fromkeys(clauses)),
-    )  # fmt: skip
+    return FeatureModel(blocks, elements, tuple(tree.features), tuple(dict.fromkeys(clauses)))
 
 
 @cache
@@ -114,12 +114,10 @@ class _Tree:
         self.definition = definition
         self.most = {"k": blocks, "i": elements}
         self.features: dict[str, int] = {"Architecture": 1}
-        self.groups: list[tuple[str, ...]] = []
-        self.optional: list[str] = []
         self.clauses: list[Clause] = [(1,)]
 
     def grow(self, template: str, indices: Mapping[str, int]) -> None:
-        """Add all features below a feature."""
+        """Add all features below a feature, each followed by those below it: `counting` relies on this order."""
         children = self.definition.get(template, {})
         parent = self.features[_filled(template, indices)]
         for kind in ("mandatory", "optional", "one_of"):
@@ -128,17 +126,15 @@ class _Tree:
                 for child in children.get(kind, ())
                 for row in self._unfolded(_below(template, child), indices)
             ]
-            numbers = [self._added(_filled(name, at)) for name, at in below]
+            numbers: list[int] = []
+            for name, at in below:
+                numbers.append(self._added(_filled(name, at)))
+                self.grow(name, at)
             self.clauses += [(-number, parent) for number in numbers]
             if kind == "mandatory":
                 self.clauses += [(-parent, number) for number in numbers]
-            elif kind == "optional":
-                self.optional += [_filled(name, at) for name, at in below]
-            elif numbers:
+            elif kind == "one_of" and numbers:
                 self.clauses += _exactly_one(parent, numbers)
-                self.groups.append(tuple(_filled(name, at) for name, at in below))
-            for name, at in below:
-                self.grow(name, at)
 
     def _added(self, name: str) -> int:
         return self.features.setdefault(name, len(self.features) + 1)

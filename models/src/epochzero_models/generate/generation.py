@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from epochzero_models.classifier import ProgressCallback
 
 SCHEMA = "epochzero.model-generation/3"
+Range = tuple[int, int]
+"""Smallest and largest value."""
+ANY_DEPTH: Range = (1, 1000)
+ANY_SIZE: Range = (0, MOST_PARAMETERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ class Generation:
                 {
                     "name": network.name,
                     "parameters": network.plan.parameters,
+                    "depth": network.plan.depth,
                     "features": sorted(network.product),
                 }
                 for network in self.networks
@@ -91,6 +96,8 @@ def generate(
     elements: int = 3,
     diverse: bool = True,
     steps: int = STEPS,
+    depth: Range = ANY_DEPTH,
+    parameters: Range = ANY_SIZE,
     seed: int = 0,
     on_progress: ProgressCallback | None = None,
 ) -> Generation:
@@ -104,14 +111,16 @@ def generate(
         elements: maximum number of elements per block.
         diverse: select for diversity instead of drawing at random.
         steps: of the search for diverse networks.
+        depth: smallest and largest number of convolutions in sequence.
+        parameters: smallest and largest number of parameters.
         seed: of all random numbers.
         on_progress: called with the progress.
 
     Raises:
-        InputError: python-sat is not installed, or an argument is invalid.
+        InputError: an argument is invalid, or no network meets the limits.
     """
     model = feature_model(blocks, elements)
-    accepts = _small_enough(shape, classes)
+    accepts = _within(shape, classes, depth, parameters)
     drawn = random_products(model, count, accepts=accepts, seed=seed)
     products = (
         diverse_products(
@@ -127,11 +136,14 @@ def generate(
     )  # fmt: skip
 
 
-def _small_enough(shape: Shape, classes: int) -> Accepts:
-    """Return whether a product's network has at most `MOST_PARAMETERS`."""
+def _within(shape: Shape, classes: int, depth: Range, parameters: Range) -> Accepts:
+    """Return whether a product's network has that depth and that many parameters."""
 
     def accepts(product: Product) -> bool:
-        return plan_of(architecture_of(product), shape, classes).parameters <= MOST_PARAMETERS
+        plan = plan_of(architecture_of(product), shape, classes)
+        return (
+            parameters[0] <= plan.parameters <= parameters[1] and depth[0] <= plan.depth <= depth[1]
+        )
 
     return accepts
 

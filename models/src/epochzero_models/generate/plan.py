@@ -92,6 +92,16 @@ class NetworkPlan:
         """Number of trainable parameters."""
         return sum(layer.parameters for layer in self.layers)
 
+    @property
+    def depth(self) -> int:
+        """Largest number of convolutions that an input passes in sequence."""
+        convolutions = {layer.name for layer in self.layers if layer.module == "Conv2d"}
+        depths = {0: 0}
+        for step in self.steps:
+            before = max(depths[value] for value in step.inputs)
+            depths[step.output] = before + (step.operation in convolutions)
+        return depths[self.steps[-1].output]
+
     def layer(self, name: str) -> LayerPlan | None:
         """Return the layer of that name; None if the operation is not a layer."""
         return next((layer for layer in self.layers if layer.name == name), None)

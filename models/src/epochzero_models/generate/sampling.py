@@ -1,21 +1,24 @@
 """Products of a feature model, drawn at random or selected for diversity.
 
-`random_products` asks a solver (PySAT's MiniSat) for a product near a random wish. `diverse_products` is the search of
-PLEDGE (Henard et al., "Bypassing the Combinatorial Explosion", IEEE TSE 40(7), 2014): a (1+1) evolutionary algorithm that
-replaces the product most similar to the others by a random one if this does not reduce the distances.
+`random_products` draws a number of cells, then one of the products with so many cells, each with the same probability.
+Without the first draw, nearly all products would be of the largest size, which has the most of them.
+`diverse_products` is the search of PLEDGE (Henard et al., "Bypassing the Combinatorial Explosion", IEEE TSE 40(7), 2014):
+a (1+1) evolutionary algorithm that replaces the product most similar to the others by a random one if this does not
+reduce the distances.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epochzero.errors import InputError
+from epochzero_models.generate.counting import Solutions
 from epochzero_models.generate.feature_model import FeatureModel, Product
 
 if TYPE_CHECKING:
@@ -47,23 +50,21 @@ def mean_distance(products: Sequence[Product]) -> float:
 
 
 class Sampler:
-    """Draws products of a feature model with a solver that stays open."""
+    """Draws products of a feature model.
+
+    Args:
+        model: the feature model.
+        accepts: whether a product is usable; unusable ones are redrawn.
+        seed: of the draws.
+    """
 
     def __init__(self, model: FeatureModel, accepts: Accepts, seed: int) -> None:
-        """Set up the solver.
-
-        Raises:
-            InputError: python-sat is not installed.
-        """
-        self.model, self._accepts = model, accepts
-        self._draw = np.random.default_rng(seed)
-        self._members = np.array(model.numbers(name for group in model.groups for name in group))
-        self._sizes = np.array([len(group) for group in model.groups])
-        self._starts = np.cumsum(self._sizes) - self._sizes
-        self._optional = np.array(model.numbers(model.optional))
-        self._solver: Any = _solvers().Solver(name="minisat22", bootstrap_with=model.clauses)
-        # A first solution without a wish: with it, a seed draws the networks of the published results.
-        self._solver.solve()
+        self._model, self._accepts = model, accepts
+        self._draws = random.Random(seed)
+        self._solutions = _solutions(model)
+        self._sizes = [
+            size for size in range(1, len(model.cells) + 1) if self._solutions.count(size)
+        ]
 
     def product(self) -> Product:
         """Return an accepted product.
@@ -72,30 +73,18 @@ class Sampler:
             InputError: none of many was accepted.
         """
         for _ in range(REFUSED):
-            product = self._near_a_wish()
+            numbers = self._solutions.draw(self._draws.choice(self._sizes), self._draws)
+            product = frozenset(self._model.features[number - 1] for number in numbers)
             if self._accepts(product):
                 return product
-        raise InputError(f"none of {REFUSED} architectures can be used; request smaller ones")
-
-    def _near_a_wish(self) -> Product:
-        """Return a solution that follows a random wish wherever the constraints allow.
-
-        The wish has one feature of each group and half of the optional ones. Without it, the solver would prefer the
-        first feature of each group.
-        """
-        wish = -np.arange(1, len(self.model.features) + 1)
-        members = self._starts + self._draw.integers(self._sizes)
-        optional = self._optional[self._draw.random(len(self._optional)) < 0.5]
-        wish[np.concatenate((self._members[members], optional)) - 1] *= -1
-        self._solver.set_phases(wish.tolist())
-        self._solver.solve()
-        return frozenset(
-            self.model.features[number - 1] for number in self._solver.get_model() if number > 0
+        raise InputError(
+            f"none of {REFUSED} architectures is usable; request other depths, numbers of parameters, blocks or cells"
         )
 
-    def close(self) -> None:
-        """Release the solver."""
-        self._solver.delete()
+
+@cache
+def _solutions(model: FeatureModel) -> Solutions:
+    return Solutions(model.clauses, len(model.features), model.numbers(model.cells))
 
 
 def random_products(
@@ -105,7 +94,7 @@ def random_products(
     accepts: Accepts = lambda _: True,
     seed: int = 0,
 ) -> tuple[Product, ...]:
-    """Return products drawn at random; the same one may occur twice.
+    """Return products drawn at random, all with cells; the same one may occur twice.
 
     Args:
         model: the feature model.
@@ -114,10 +103,10 @@ def random_products(
         seed: of the draws.
 
     Raises:
-        InputError: python-sat is not installed, or no product is accepted.
+        InputError: no product is accepted.
     """
-    with closing(Sampler(model, accepts, seed)) as sampler:
-        return tuple(sampler.product() for _ in range(count))
+    sampler = Sampler(model, accepts, seed)
+    return tuple(sampler.product() for _ in range(count))
 
 
 def diverse_products(
@@ -140,16 +129,16 @@ def diverse_products(
         on_progress: called with the progress.
 
     Raises:
-        InputError: python-sat is not installed, or no product is accepted.
+        InputError: no product is accepted.
     """
-    with closing(Sampler(model, accepts, seed)) as sampler:
-        population = _Population(model, [sampler.product() for _ in range(count)])
-        if count > 1:
-            for step in range(steps):
-                population.improve(sampler.product())
-                if on_progress and not step % 50:
-                    on_progress(f"step {step} of {steps}: mean distance {population.mean():.3f}")
-        return tuple(population.products)
+    sampler = Sampler(model, accepts, seed)
+    population = _Population(model, [sampler.product() for _ in range(count)])
+    if count > 1:
+        for step in range(steps):
+            population.improve(sampler.product())
+            if on_progress and not step % 50:
+                on_progress(f"step {step} of {steps}: mean distance {population.mean():.3f}")
+    return tuple(population.products)
 
 
 class _Population:
@@ -187,12 +176,3 @@ class _Population:
         both = (self._rows @ row).astype(np.float64)
         either = self._rows.sum(axis=1) + row.sum() - both
         return np.asarray(1 - both / either)
-
-
-def _solvers() -> Any:
-    try:
-        return import_module("pysat.solvers")
-    except ImportError as error:
-        raise InputError(
-            "Generating models requires python-sat: pip install 'epochzero[models]'"
-        ) from error
