@@ -98,10 +98,8 @@ def quality(seeds: int) -> dict[str, object]:
         for condition, examples in zip(found, (test, noisy(test, SEED + number)), strict=True):
             dissection = dissect(module, train, examples, beyond=turned(test), seed=number)
             found[condition].append(dissection)
-            score = found[condition][-1].chosen.auc.value
             print(
-                f"seed {number + 1} of {seeds}, {condition}: AUC of DISSECTOR {score:.3f}",
-                flush=True,
+                f"seed {number + 1} of {seeds}, {condition}: {dissection.recommended}", flush=True
             )
     return {condition: summed(dissections) for condition, dissections in found.items()}
 
@@ -191,13 +189,16 @@ def speed(count: int) -> Mapping[str, object]:
     half = torch.arange(count // 2)
     module = resnet18()
     began, used = time.perf_counter(), time.process_time()
-    found = dissect(module, every.take(half), every.take(half + count // 2))
+    found = dissect(
+        module, every.take(half), every.take(half + count // 2), detector="dissector linear"
+    )
     wall, used = time.perf_counter() - began, time.process_time() - used
     print(f"ResNet-18 on {count:,} images: {wall:.1f} s, {used:.1f} s of the processor")
     guard = Guard(module, found.dissector)
     return {
         "images": count,
-        "layers": list(found.dissector.layers),
+        "detector": found.dissector.name,
+        "layers": [layer.layer for layer in found.layers[:-1]],
         "wall_s": round(wall, 1),
         "processor_s": round(used, 1),
         "load": round(os.getloadavg()[0], 1),

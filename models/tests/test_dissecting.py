@@ -14,7 +14,9 @@ from epochzero.errors import InputError
 from epochzero.reports.page import to_html
 from epochzero_models import Dissection, Examples, Guard, dissect
 from epochzero_models.classifier import as_classifier
+from epochzero_models.cli.dissect import NAMES
 from epochzero_models.dissect import read_dissector
+from epochzero_models.dissect.detectors import DETECTORS
 from epochzero_models.dissect.layers import MOST_FEATURES, choose_layers, pooled
 from epochzero_models.dissect.report import dissection_report
 
@@ -23,7 +25,7 @@ Data = tuple[Examples, Examples]
 
 @pytest.fixture(scope="module")
 def dissection(net: nn.Module, data: Data) -> Dissection:
-    return dissect(net, *data)
+    return dissect(net, *data, detector="dissector linear")
 
 
 def test_what_is_wrong_is_less_valid(dissection: Dissection) -> None:
@@ -76,7 +78,42 @@ def test_a_guard_rejects_what_was_measured(
     assert torch.equal(guarded.accepted[~rejected], guarded.predicted[~rejected])
     # Noise is no digit.
     noise = torch.rand(200, 1, 8, 8, generator=torch.Generator().manual_seed(0))
-    assert guard(noise).validity.mean() < guarded.validity.mean()
+    assert guard(noise).score.mean() < guarded.score.mean()
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_each_detector_is_exported_and_read_again(
+    name: str, net: nn.Module, data: Data, tmp_path: Path
+) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    few = tuple(examples.take(torch.arange(200)) for examples in data)
+    dissection = dissect(net, *few, detector=name)
+    assert dissection.dissector.name == name
+    dissection.dissector.save(tmp_path)
+    guard = Guard(net, tmp_path)
+    guard.export(tmp_path / "guarded.onnx", data[1].inputs[:2])
+    session = runtime.InferenceSession(str(tmp_path / "guarded.onnx"))
+    for inputs in (data[1].inputs[:50], data[1].inputs[:1]):
+        guarded = guard(inputs)
+        predicted, score, within = session.run(None, {"inputs": inputs.numpy()})
+        assert predicted.tolist() == guarded.predicted.tolist()
+        assert score == pytest.approx(guarded.score.numpy(), rel=1e-3, abs=1e-4)
+        # A threshold is the score of an example, which rounding may move to the other side.
+        clear = (guarded.score - dissection.dissector.threshold).abs() > 1e-3 * guarded.score.abs()
+        assert within[clear.numpy()].tolist() == guarded.within[clear].tolist()
+
+
+def test_the_recommended_detector_guards_by_default(net: nn.Module, data: Data) -> None:
+    noise = torch.rand(200, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    beyond = Examples("noise", noise, torch.zeros(200, dtype=torch.long))
+    dissection = dissect(net, *data, beyond=beyond)
+    assert dissection.dissector.name == dissection.recommended != "dissector exp"
+    assert dissection.chosen.name == dissection.recommended
+    assert set(dissection.dissector.layers) <= {"first", "second", "third"}
+
+
+def test_the_command_offers_all_detectors() -> None:
+    assert tuple(DETECTORS) == NAMES
 
 
 def test_a_folder_that_is_damaged_is_told_of(dissection: Dissection, tmp_path: Path) -> None:
@@ -87,7 +124,7 @@ def test_a_folder_that_is_damaged_is_told_of(dissection: Dissection, tmp_path: P
     described = json.loads((tmp_path / "dissector.json").read_text())
     for wrong in (
         {"schema": "other/1"},
-        {"growth": "cubic"},
+        {"detector": "oracle"},
         {"classes": 3},
         {"layers": ["a"] * 9},
     ):
@@ -95,7 +132,7 @@ def test_a_folder_that_is_damaged_is_told_of(dissection: Dissection, tmp_path: P
         with pytest.raises(InputError):
             read_dissector(tmp_path)
     (tmp_path / "dissector.json").write_text(json.dumps(described))
-    np.savez(tmp_path / "submodels.npz", **{"0.weight": np.array([{}], object)})
+    np.savez(tmp_path / "detector.npz", **{"0.weight": np.array([{}], object)})
     with pytest.raises(InputError, match="is damaged"):
         read_dissector(tmp_path)
 

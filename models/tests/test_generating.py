@@ -238,7 +238,9 @@ def checked(source: str, folder: Path, target: Target) -> CheckResult:
 def test_reading_alone_finds_layers_in_a_row_that_do_not_fit(tmp_path: Path) -> None:
     single = "Block1_Element1_Cell_Input2_Zeros"
     (drawn,) = random_products(feature_model(1, 1), 1, accepts=lambda drawn: single in drawn)
-    broken = break_one(plan_of(architecture_of(drawn), SHAPE, 5), 0, "linear layer expects one feature more")
+    broken = break_one(
+        plan_of(architecture_of(drawn), SHAPE, 5), 0, "linear layer expects one feature more"
+    )
     (tmp_path / "train.py").write_text(program(broken.plan))
     found = check([sys.executable, "train.py"], Target(name="here"), folder=tmp_path)
     assert broken.line in {finding.place.code.strip() for finding in found.findings}

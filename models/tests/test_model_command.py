@@ -57,9 +57,11 @@ def folder(tmp_path: Path) -> Path:
 
 def test_dissect_writes_a_report_and_what_a_guard_needs(run: Command, folder: Path) -> None:
     done = run("model", "dissect", f"{folder}/cli_net.py:build", "--untrained", folder / "train.npz",
-               "--test", folder / "test.npz", "-o", folder / "out")  # fmt: skip
+               "--test", folder / "test.npz", "-o", folder / "out",
+               "--detector", "DDU", "--onnx", folder / "guarded.onnx")  # fmt: skip
     assert done.code == 0, done.err
-    assert "dissector linear (used)" in done.out
+    assert (folder / "guarded.onnx").stat().st_size > 0
+    assert "DDU (used)" in done.out
     assert "Rejects" in done.out
     assert "a word of the user's" not in done.out
     assert "a word of the user's" in done.err
@@ -85,7 +87,7 @@ def test_dissect_as_json_is_the_same_again(run: Command, folder: Path) -> None:
         )
         for _ in range(2)
     ]  # fmt: skip
-    assert told[0]["schema"] == "epochzero.model-dissection/1"
+    assert told[0]["schema"] == "epochzero.model-dissection/2"
     for value in told:
         del value["overhead"]
     assert told[0] == told[1]

@@ -22,6 +22,7 @@ from epochzero_models.dissect.detectors import (
     Mahalanobis,
     NearestNeighbors,
     RelativeMahalanobis,
+    Validity,
     VirtualLogit,
     fit_detectors,
 )
@@ -109,9 +110,9 @@ def test_mahalanobis_is_the_distance_to_the_nearest_class(clouds: Clouds) -> Non
     means = torch.stack([features[labels == index].mean(dim=0) for index in range(3)])
     theirs = EmpiricalCovariance(assume_centered=True).fit((features - means[labels]).numpy())
     nearest = np.min([theirs.mahalanobis((new - mean).numpy()) for mean in means], axis=0)
-    assert np.allclose(Mahalanobis(features, labels)(new, UNUSED), -nearest, rtol=1e-3)
+    assert np.allclose(Mahalanobis.fit(features, labels)([new], UNUSED), -nearest, rtol=1e-3)
     whole = EmpiricalCovariance().fit(features.numpy()).mahalanobis(new.numpy())
-    relative = RelativeMahalanobis(features, labels)(new, UNUSED)
+    relative = RelativeMahalanobis.fit(features, labels)([new], UNUSED)
     assert np.allclose(relative, whole - nearest, rtol=1e-3)
 
 
@@ -122,10 +123,10 @@ def test_neighbors_are_those_of_scikit_learn(
     monkeypatch.setattr(detectors, "EXAMPLES_PER_NEIGHBOR", 60)
     theirs = Neighbors(n_neighbors=5).fit(normalize(features.numpy()))
     distances, _ = theirs.kneighbors(normalize(new.numpy()))
-    found = NearestNeighbors(features, 0)(new, UNUSED)
+    found = NearestNeighbors.fit(features, 0)([new], UNUSED)
     assert np.allclose(found, -distances[:, -1], atol=1e-4)
     monkeypatch.setattr(detectors, "MOST_NEIGHBORS", 40)
-    assert NearestNeighbors(features, 0).known.shape == (40, 4)
+    assert NearestNeighbors.fit(features, 0).known.shape == (40, 4)
 
 
 def test_the_density_is_that_of_scipy(clouds: Clouds) -> None:
@@ -134,7 +135,7 @@ def test_the_density_is_that_of_scipy(clouds: Clouds) -> None:
         multivariate_normal(own.mean(axis=0), LedoitWolf().fit(own).covariance_).pdf(new.numpy())
         for own in (features[labels == index].double().numpy() for index in range(3))
     ]
-    found = FeatureDensity(features, labels)(new, UNUSED)
+    found = FeatureDensity.fit(features, labels)([new], UNUSED)
     assert np.allclose(found, np.log(np.mean(densities, axis=0)), atol=1e-6)
 
 
@@ -150,9 +151,9 @@ def test_vim_finds_the_last_layer_and_what_lies_outside_of_the_data(clouds: Clou
     usual = np.linalg.norm(uncentered.numpy() @ vectors[:, :2], axis=1)
     scale = logits.max(dim=1).values.double().mean().item() / usual.mean()
     expected = outputs.double().logsumexp(dim=1).numpy() - scale * outside
-    assert np.allclose(VirtualLogit(features, logits)(new, outputs), expected, atol=1e-3)
+    assert np.allclose(VirtualLogit.fit(features, logits)([new], outputs), expected, atol=1e-3)
     with pytest.raises(ValueError, match="not a linear function"):
-        VirtualLogit(features, logits.softmax(dim=1) ** 4)
+        VirtualLogit.fit(features, logits.softmax(dim=1) ** 4)
 
 
 def test_a_detector_that_does_not_fit_is_named(
@@ -160,15 +161,16 @@ def test_a_detector_that_does_not_fit_is_named(
 ) -> None:
     features, labels, new = clouds
     monkeypatch.setattr(detectors, "_MOST_COVARIANCES", 10)
-    fitted, notes = fit_detectors(features, features[:, :3], labels, 0)
+    fitted, notes = fit_detectors((), features, features[:, :3], labels, 0)
     assert "DDU" not in fitted
     assert notes == ("DDU: 3 covariances of 4 features are too large",)
     # Features that never vary, and a class with one example.
     monkeypatch.undo()
     constant = torch.cat((features, torch.zeros(300, 2)), dim=1)
     labels = torch.cat((labels[:-1], torch.tensor([7])))
-    fitted, notes = fit_detectors(constant, features[:, :3], labels, 0)
+    fitted, notes = fit_detectors((), constant, features[:, :3], labels, 0)
     assert notes == ()
     wide = torch.cat((new, torch.zeros(20, 2)), dim=1)
     for name, detector in fitted.items():
-        assert detector(wide, UNUSED).isfinite().all(), name
+        if not isinstance(detector, Validity):  # there are no sub-models
+            assert detector([wide], UNUSED).isfinite().all(), name

@@ -14,9 +14,13 @@ from epochzero_models.cli.wording import share, value_with_interval
 
 if TYPE_CHECKING:
     from epochzero_models import Dissection
-    from epochzero_models.dissect.validity import Growth
 
 
+NAMES = (
+    "dissector linear", "dissector log", "dissector exp", "max softmax", "max logit", "energy",
+    "Mahalanobis", "relative Mahalanobis", "nearest neighbors", "ViM", "DDU",
+)  # fmt: skip
+"""Of `dissect.detectors.DETECTORS`, which requires torch."""
 _ONE_SIDED = "undefined: all predictions are right, or all are wrong"
 
 
@@ -28,8 +32,10 @@ _ONE_SIDED = "undefined: all predictions are right, or all are wrong"
               help="Inputs that the model should reject, such as data of another source; their labels are ignored.")  # fmt: skip
 @click.option("--layers", metavar="NAME,...",
               help="Layers to use.  [default: about six, evenly spaced]")  # fmt: skip
-@click.option("--growth", type=click.Choice(("linear", "log", "exp")), default="linear", show_default=True,
-              help="Growth of the weight of a layer with its depth.")  # fmt: skip
+@click.option("--detector", type=click.Choice(NAMES), metavar="NAME",
+              help="Detector that the guard uses, such as DDU or 'dissector linear'.  [default: the recommended one]")  # fmt: skip
+@click.option("--onnx", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
+              help="Export the model with the detector.")  # fmt: skip
 @click.option("--false-rejections", type=click.FloatRange(0, 1, max_open=True), metavar="SHARE",
               help="Maximum share of correct predictions to reject.  [default: maximize Youden's J]")  # fmt: skip
 @format_option("Output format.")
@@ -38,43 +44,46 @@ def command(
     test: str,
     beyond: str | None,
     layers: str | None,
-    growth: Growth,
+    detector: str | None,
+    onnx: Path | None,
     false_rejections: float | None,
     form: str,
 ) -> None:
-    """Detect inputs that MODEL cannot handle, from the agreement of its layers (DISSECTOR).
+    """Detect inputs that MODEL cannot handle, by the agreement of its layers (DISSECTOR) or another detector.
 
-    Linear sub-models are trained on the outputs of several layers. DATA must be the training data of
-    MODEL. The agreement of the sub-models with the final prediction separates correct from wrong
-    predictions. The report compares it with eight other detectors, also on inputs of other data (--beyond), and
-    recommends one.
+    Detectors are trained on the outputs of several layers. DATA must be the training data of MODEL. The report compares
+    how well eleven detectors separate correct from wrong predictions, and test data from inputs of other data (--beyond),
+    and recommends one.
 
     \b
     epochzero model dissect net.py:build data.py:train --test data.py:test --weights net.pt -o dissected/
     epochzero model dissect net.py:build data.py:train --test data.py:test --beyond data.py:other --weights net.pt
 
-    DIR receives the report (report.html, report.md, tables, figures) and the sub-models, which
-    epochzero_models.Guard uses at run time: Guard(model, "dissected/")(inputs).within.
+    DIR receives the report (report.html, report.md, tables, figures) and the detector, which
+    epochzero_models.Guard uses at run time: Guard(model, "dissected/")(inputs).within. --onnx writes both as one file.
 
     Exit code 0 if the measurement finished, 2 if the model or the data are invalid.
     """
     out = request.out
     with working(out) as on_progress:
         from epochzero.reports import write_report
-        from epochzero_models import dissect
+        from epochzero_models import Guard, dissect
         from epochzero_models.dissect.report import dissection_report
 
+        model, tests = request.classifiers()[0], request.load(test, on_progress)
         found = dissect(
-            request.classifiers()[0],
+            model,
             request.load(request.data, on_progress),
-            request.load(test, on_progress),
+            tests,
             beyond=request.load(beyond, on_progress) if beyond else None,
             layers=[name.strip() for name in layers.split(",") if name.strip()] if layers else None,
-            growth=growth,
+            detector=detector,
             false_rejections=false_rejections,
             seed=request.seed,
             on_progress=on_progress,
         )
+        if onnx is not None:
+            Guard(model, found.dissector).export(onnx, tests.inputs[:2])
         if out is not None:
             on_progress("writing the report")
             found.dissector.save(out)
@@ -87,7 +96,7 @@ def command(
 
 def _write_text(found: Dissection, out: Path | None) -> None:
     click.echo(wrapped("Model", f"{found.model}, right on {share(found.accuracy.value)} of {found.reported_on:,} examples"))  # fmt: skip
-    click.echo(wrapped("Layers", ", ".join(found.dissector.layers)))
+    click.echo(wrapped("Layers", ", ".join(layer.layer for layer in found.layers[:-1])))
     beyond = {score.name: score for score in found.beyond}
     for score in found.scores:
         chosen = " (used)" if score is found.chosen else ""
@@ -97,7 +106,7 @@ def _write_text(found: Dissection, out: Path | None) -> None:
         click.echo(wrapped("AUC", text))
     click.echo(wrapped("Best", f"{found.recommended}, on the examples that chose the thresholds"))
     cut = found.chosen.cut
-    rejects = f"below validity {cut.threshold:.3f}: {share(cut.caught)} of wrong predictions, {share(cut.false_rejections)} of right ones; accuracy of the rest {share(cut.accuracy)}"
+    rejects = f"below {cut.threshold:.4g} of {found.dissector.name}: {share(cut.caught)} of wrong predictions, {share(cut.false_rejections)} of right ones; accuracy of the rest {share(cut.accuracy)}"
     click.echo(wrapped("Rejects", rejects))
     cost = found.overhead
     click.echo(wrapped("Overhead", f"{cost.guard_ms:.2f} ms in addition to the model's {cost.model_ms:.2f} ms, per input"))  # fmt: skip

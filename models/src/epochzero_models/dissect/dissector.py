@@ -1,14 +1,14 @@
-"""A `Dissector`: trained sub-models with a threshold, stored in a directory without pickles.
+"""A `Dissector`: a detector with its threshold, stored in a directory without pickles.
 
-DIR/dissector.json     layers, classes, growth of the weights, threshold
-DIR/submodels.npz      weight and bias of each sub-model
+DIR/dissector.json     name of the detector, layers, classes, threshold
+DIR/detector.npz       what the detector has learned
 """
 
 from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,73 +18,32 @@ import torch
 from torch import Tensor
 
 from epochzero.errors import InputError
-from epochzero_models.dissect.submodels import Submodel
-from epochzero_models.dissect.validity import (
-    GROWTHS,
-    Growth,
-    profile_validity,
-    snapshot_validity,
-)
+from epochzero_models.dissect.detectors import DETECTORS, Detector, Validity
 
-SCHEMA = "epochzero.dissector/1"
-DESCRIPTION, ARRAYS = "dissector.json", "submodels.npz"
-
-
-def snapshots_by(
-    submodels: Sequence[Submodel], features: Sequence[Tensor], logits: Tensor
-) -> Tensor:
-    """Validity at each layer and at the outputs, shape (n, layers + 1).
-
-    Args:
-        submodels: of the layers.
-        features: pooled outputs of each layer, shape (n, features).
-        logits: of the model, shape (n, classes).
-    """
-    predicted = logits.argmax(dim=1)
-    inner = [submodel.logits(seen) for submodel, seen in zip(submodels, features, strict=True)]
-    return torch.stack([snapshot_validity(tensor, predicted) for tensor in (*inner, logits)], dim=1)
+SCHEMA = "epochzero.dissector/2"
+DESCRIPTION, ARRAYS = "dissector.json", "detector.npz"
 
 
 @dataclass(frozen=True, eq=False)
 class Dissector:
-    """Says how valid a prediction is.
+    """Says which inputs a model can handle.
 
     Attributes:
-        submodels: in the order of depth.
+        name: of the detector, one of `DETECTORS`.
+        detector: computes the scores.
+        layers: names of the layers that the detector needs.
         classes: how many the model has.
-        growth: how the weights of the layers grow.
-        threshold: a prediction of less validity is beyond the model.
+        threshold: the model cannot handle inputs with a lower score.
     """
 
-    submodels: tuple[Submodel, ...]
+    name: str
+    detector: Detector
+    layers: tuple[str, ...]
     classes: int
-    growth: Growth
     threshold: float
 
-    @property
-    def layers(self) -> tuple[str, ...]:
-        """Names of the modules that are looked into."""
-        return tuple(submodel.layer for submodel in self.submodels)
-
-    def validity(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:
-        """Profile validity of the model's predictions, shape (n,).
-
-        Args:
-            features: pooled outputs of each layer, shape (n, features).
-            logits: of the model, shape (n, classes).
-        """
-        return profile_validity(snapshots_by(self.submodels, features, logits), self.growth)
-
-    def to(self, device: torch.device) -> Dissector:
-        """The same on a device."""
-        moved = tuple(
-            Submodel(submodel.layer, submodel.weight.to(device), submodel.bias.to(device))
-            for submodel in self.submodels
-        )
-        return Dissector(moved, self.classes, self.growth, self.threshold)
-
     def save(self, folder: str | Path) -> list[Path]:
-        """Writes it into a folder, which is made where it is not there.
+        """Write it into a directory, which is created if it does not exist.
 
         Raises:
             InputError: it cannot be written.
@@ -92,16 +51,12 @@ class Dissector:
         root = Path(folder)
         described = {
             "schema": SCHEMA,
+            "detector": self.name,
             "layers": self.layers,
             "classes": self.classes,
-            "growth": self.growth,
             "threshold": self.threshold,
         }
-        arrays = {
-            f"{at}.{name}": getattr(submodel, name).cpu().numpy()
-            for at, submodel in enumerate(self.submodels)
-            for name in ("weight", "bias")
-        }
+        arrays = {name: tensor.cpu().numpy() for name, tensor in self.detector.named_buffers()}
         try:
             root.mkdir(parents=True, exist_ok=True)
             np.savez_compressed(root / ARRAYS, allow_pickle=False, **arrays)
@@ -112,10 +67,10 @@ class Dissector:
 
 
 def read_dissector(folder: str | Path) -> Dissector:
-    """What `Dissector.save` has written.
+    """Return what `Dissector.save` has written.
 
     Raises:
-        InputError: it is not there, damaged, or of another version.
+        InputError: it does not exist, is damaged, or is of another version.
     """
     root = Path(folder)
     try:
@@ -139,19 +94,19 @@ def read_dissector(folder: str | Path) -> Dissector:
         raise InputError(f"{folder}: is damaged: {error!r}") from error
 
 
-def _made(described: dict[str, Any], arrays: dict[str, Tensor]) -> Dissector:
-    classes, growth = int(described["classes"]), described["growth"]
-    if growth not in GROWTHS:
-        raise ValueError(f"growth must be one of {', '.join(GROWTHS)}, not {growth!r}")
-    submodels = tuple(
-        Submodel(str(layer), arrays[f"{at}.weight"], arrays[f"{at}.bias"])
-        for at, layer in enumerate(described["layers"])
-    )
-    for submodel in submodels:
-        if (
-            submodel.weight.ndim != 2
-            or submodel.bias.shape != (classes,)
-            or len(submodel.weight) != classes
-        ):
-            raise ValueError(f"layer {submodel.layer!r} has weights of another shape")
-    return Dissector(submodels, classes, growth, float(described["threshold"]))
+def _made(described: Mapping[str, Any], arrays: Mapping[str, Tensor]) -> Dissector:
+    name, layers = described["detector"], tuple(map(str, described["layers"]))
+    if name not in DETECTORS:
+        raise ValueError(f"detector must be one of {', '.join(DETECTORS)}, not {name!r}")
+    classes, threshold = int(described["classes"]), float(described["threshold"])
+    detector = DETECTORS[name](**arrays)
+    expected = frozenset(DETECTORS[name].__annotations__) - {"growth"}
+    if isinstance(detector, Validity):
+        expected = frozenset(
+            f"{part}{at}" for at in range(len(layers)) for part in ("weight", "bias")
+        )
+        if any(len(tensor) != classes for tensor in arrays.values()):
+            raise ValueError("a layer has weights of another shape")
+    if expected != frozenset(arrays):
+        raise ValueError(f"its arrays are {', '.join(arrays)}, not {', '.join(expected)}")
+    return Dissector(name, detector, layers, classes, threshold)

@@ -1,8 +1,10 @@
-"""A model at run time that says which of its predictions are beyond it."""
+"""A model at run time that says which inputs it cannot handle."""
 
 from __future__ import annotations
 
+import copy
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,23 +16,25 @@ from epochzero.errors import InputError
 from epochzero_models.classifier import Classifier, as_classifier
 from epochzero_models.dissect.dissector import Dissector, read_dissector
 from epochzero_models.dissect.layers import snapshots_of
+from epochzero_models.layers.modules import ModuleLayers
 
 REJECTED = -1
 REPEATS = 30
+OPSET = 17
 
 
 @dataclass(frozen=True, eq=False)
 class Guarded:
-    """Predictions with how far they can be trusted.
+    """Predictions, and whether the model can handle their inputs.
 
     Attributes:
         predicted: class of each input, shape (n,).
-        validity: 0 to 1, shape (n,).
+        score: of the detector, shape (n,); larger for inputs that the model can handle.
         within: whether it reaches the threshold, shape (n,).
     """
 
     predicted: Tensor
-    validity: Tensor
+    score: Tensor
     within: Tensor
 
     @property
@@ -40,7 +44,7 @@ class Guarded:
 
 
 class Guard:
-    """A model that flags inputs beyond it.
+    """A model that flags inputs that it cannot handle.
 
     >>> guard = Guard(model, "dissected/")  # doctest: +SKIP
     >>> guard(inputs).within  # doctest: +SKIP
@@ -51,13 +55,15 @@ class Guard:
         dissector: or the directory where one is stored.
 
     Raises:
-        InputError: the folder has none, or the layers of the model cannot be seen.
+        InputError: the directory has none, or the layers of the model cannot be seen.
     """
 
     def __init__(self, model: Classifier | nn.Module, dissector: Dissector | str | Path) -> None:
         self.classifier = as_classifier(model)
-        read = dissector if isinstance(dissector, Dissector) else read_dissector(dissector)
-        self.dissector = read.to(self.classifier.device)
+        self.dissector = (
+            dissector if isinstance(dissector, Dissector) else read_dissector(dissector)
+        )
+        self.detector = copy.deepcopy(self.dissector.detector).to(self.classifier.device)
         known = {layer.name for layer in self.classifier.layered().known}
         for layer in self.dissector.layers:
             if layer not in known:
@@ -66,7 +72,7 @@ class Guard:
                 )
 
     def __call__(self, inputs: Tensor) -> Guarded:
-        """Predictions and their validity.
+        """Predictions and their scores.
 
         Args:
             inputs: a batch, shape (n, ...).
@@ -75,16 +81,64 @@ class Guard:
             InputError: the model fails on them, or has other classes than the one that was dissected.
         """
         with torch.no_grad():
-            scores, calls = self.classifier.seen(inputs, self.dissector.layers)
-            logits = scores.float()
-        if logits.shape[1] != self.dissector.classes:
+            outputs, calls = self.classifier.seen(inputs, self.dissector.layers)
+            logits = outputs.float()
+            if logits.shape[1] != self.dissector.classes:
+                raise InputError(
+                    f"{self.classifier.name}: has {logits.shape[1]} classes, the model that was dissected "
+                    f"{self.dissector.classes}"
+                )
+            features = snapshots_of(self.classifier, self.dissector.layers, calls)
+            score = self.detector(features, logits)
+        return Guarded(logits.argmax(dim=1), score, score >= self.dissector.threshold)
+
+    def export(self, path: str | Path, inputs: Tensor) -> None:
+        """Write the model with its detector as ONNX, whose outputs are ``predicted``, ``score`` and ``within``.
+
+        Args:
+            path: of the file.
+            inputs: one batch; the exported batch size is free.
+
+        Raises:
+            InputError: the model is not built by code, onnx is not installed, or an operation cannot be exported.
+        """
+        module = self.classifier.module
+        if module is None or not isinstance(self.classifier.layers, ModuleLayers):
             raise InputError(
-                f"{self.classifier.name}: has {logits.shape[1]} classes, the model that was dissected "
-                f"{self.dissector.classes}"
+                f"{self.classifier.name}: only models that your code builds can be exported with a guard"
             )
-        seen = snapshots_of(self.classifier, self.dissector.layers, calls)
-        validity = self.dissector.validity(seen, logits)
-        return Guarded(logits.argmax(dim=1), validity, validity >= self.dissector.threshold)
+        outputs = ["predicted", "score", "within"]
+        try:
+            # Warnings are of checks of shapes, which an exported model does not repeat.
+            with warnings.catch_warnings(action="ignore"):
+                torch.onnx.export(
+                    _Exported(self, module),
+                    (inputs,),
+                    str(path),
+                    dynamo=False,
+                    input_names=["inputs"],
+                    output_names=outputs,
+                    dynamic_axes={name: {0: "n"} for name in ["inputs", *outputs]},
+                    opset_version=OPSET,
+                )
+        except (RuntimeError, ImportError, OSError) as error:
+            reason = str(error).splitlines()[0][:300]
+            raise InputError(
+                f"{path}: the guarded model cannot be exported: {reason}; ONNX requires pip install "
+                "'epochzero-models[onnx]'"
+            ) from error
+
+
+class _Exported(nn.Module):
+    """A guard as a module, with the weights of the model."""
+
+    def __init__(self, guard: Guard, module: nn.Module) -> None:
+        super().__init__()
+        self.guard, self.module, self.detector = guard, module, guard.detector
+
+    def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        guarded = self.guard(inputs)
+        return guarded.predicted, guarded.score, guarded.within
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,13 +80,20 @@ def pooled(output: Tensor) -> Tensor:
     if output.ndim == 4:
         side = max(1, int((MOST_FEATURES / output.shape[1]) ** 0.5))
         if max(output.shape[2:]) > side:
-            output = functional.adaptive_avg_pool2d(output, side)
+            rows, columns = (_averages(length, side, output) for length in output.shape[2:])
+            output = rows @ output @ columns.T
     elif output.ndim == 3:
         output = output.mean(dim=2)
     flat = output.flatten(1).float()
     if flat.shape[1] > MOST_FEATURES:
-        flat = functional.adaptive_avg_pool1d(flat, MOST_FEATURES)
+        flat = flat @ _averages(flat.shape[1], MOST_FEATURES, flat).T
     return flat
+
+
+def _averages(length: int, parts: int, like: Tensor) -> Tensor:
+    """The matrix of adaptive average pooling to so many parts, which ONNX cannot export for all lengths."""
+    identity = torch.eye(length, dtype=like.dtype, device=like.device)
+    return functional.adaptive_avg_pool1d(identity, parts).T
 
 
 def snapshots_of(

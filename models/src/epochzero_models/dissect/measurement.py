@@ -21,8 +21,8 @@ from epochzero_models.classifier import (
     check_labels,
     logits_of,
 )
-from epochzero_models.dissect.detectors import Detector, fit_detectors
-from epochzero_models.dissect.dissector import Dissector, snapshots_by
+from epochzero_models.dissect.detectors import DETECTORS, Detector, Validity, fit_detectors
+from epochzero_models.dissect.dissector import Dissector
 from epochzero_models.dissect.guard import Guard, Overhead, measure_overhead
 from epochzero_models.dissect.layers import choose_layers
 from epochzero_models.dissect.separation import (
@@ -35,10 +35,10 @@ from epochzero_models.dissect.separation import (
     roc,
 )
 from epochzero_models.dissect.submodels import Snapshots, Submodel, look_into, train_submodel
-from epochzero_models.dissect.validity import GROWTHS, Growth, profile_validity
+from epochzero_models.dissect.validity import snapshot_validity
 from epochzero_models.examples import Examples
 
-SCHEMA = "epochzero.model-dissection/1"
+SCHEMA = "epochzero.model-dissection/2"
 SOFTMAX = "max softmax"
 SHOWN = 20
 """Layers, in a message."""
@@ -111,7 +111,7 @@ class Dissection:
         scores: DISSECTOR's by growth of the weights, then the baselines.
         layers: in the order of depth, the outputs last.
         overhead: of a guard for one input at a time.
-        dissector: what was trained, with its threshold.
+        dissector: the detector that a guard uses, with its threshold.
         beyond: how the scores reject inputs of other data; empty without such data.
         recommended: the score that rejected wrong predictions, and inputs beyond, best among the examples that
             chose the thresholds.
@@ -134,9 +134,7 @@ class Dissection:
     @property
     def chosen(self) -> Score:
         """The score that the dissector uses."""
-        return next(
-            score for score in self.scores if score.name == f"dissector {self.dissector.growth}"
-        )
+        return next(score for score in self.scores if score.name == self.dissector.name)
 
     def to_dict(self) -> Mapping[str, Any]:
         """The JSON form."""
@@ -152,7 +150,7 @@ class Dissection:
                 "reported_on": self.reported_on,
             },
             "accuracy": asdict(self.accuracy),
-            "growth": self.dissector.growth,
+            "detector": self.dissector.name,
             "threshold": self.dissector.threshold,
             "scores": scores,
             "beyond": [asdict(score) for score in self.beyond],
@@ -170,7 +168,7 @@ def dissect(
     *,
     beyond: Examples | None = None,
     layers: Sequence[str] | None = None,
-    growth: Growth = "linear",
+    detector: str | None = None,
     false_rejections: float | None = None,
     seed: int = 0,
     on_progress: ProgressCallback | None = None,
@@ -185,7 +183,7 @@ def dissect(
         beyond: inputs that the model should not be used for, whatever their labels. One half helps to
             recommend a score, the other is reported on.
         layers: names of modules; by default some six at even steps of depth.
-        growth: of the weights by the layer's number, for the dissector's own threshold.
+        detector: name of the score that the dissector uses; by default the recommended one.
         false_rejections: share of right predictions that may be rejected; by default Youden's J.
         seed: of the halves and the bootstrap.
         on_progress: hears what it has come to.
@@ -193,25 +191,31 @@ def dissect(
     Raises:
         InputError: the model or the data cannot be used.
     """
+    if detector is not None and detector not in DETECTORS:
+        raise InputError(f"{detector!r} is not a detector: {', '.join(DETECTORS)}")
     classifier = as_classifier(model)
     classes = _check(classifier, train, test, beyond)
     names = _known(classifier, layers) if layers else choose_layers(classifier, train.inputs[:2])
     chosen_by, reported_by = test.halves(seed)
     learned = look_into(classifier, names, train, on_progress)
     submodels = _train(names, learned, train, classes, on_progress)
-    detectors, left_out = fit_detectors(learned.features[-1], learned.logits, train.labels, seed)
+    detectors, left_out = fit_detectors(
+        submodels, learned.features[-1], learned.logits, train.labels, seed
+    )
     chosen = look_into(classifier, names, chosen_by, on_progress)
     reported = look_into(classifier, names, reported_by, on_progress)
     right = _right(reported, reported_by)
-    choosing = _scores(submodels, chosen, detectors), _right(chosen, chosen_by)
-    reporting = _scores(submodels, reported, detectors), right
+    choosing = _scores(chosen, detectors), _right(chosen, chosen_by)
+    reporting = _scores(reported, detectors), right
     scores, notes = _measure(choosing, reporting, false_rejections, seed, on_progress)
     others = [
-        _scores(submodels, look_into(classifier, names, part, on_progress), detectors)
+        _scores(look_into(classifier, names, part, on_progress), detectors)
         for part in (beyond.halves(seed) if beyond is not None else ())
     ]
-    threshold = next(score for score in scores if score.name == f"dissector {growth}").cut.threshold
-    dissector = Dissector(submodels, classes, growth, threshold)
+    recommended = _recommended(
+        [score.name for score in scores], choosing, others[0] if others else None
+    )
+    dissector = _chosen(detector or recommended, scores, detectors, names, classes)
     return Dissection(
         model=classifier.name,
         trained_on=len(train),
@@ -219,13 +223,11 @@ def dissect(
         reported_on=len(reported_by),
         accuracy=mean(right, seed),
         scores=scores,
-        layers=_layers(dissector, reported, reported_by, right),
+        layers=_layers(submodels, reported, reported_by, right),
         overhead=measure_overhead(Guard(classifier, dissector), test.inputs[:1]),
         dissector=dissector,
         beyond=_beyond(scores, reporting[0], others[1], seed) if others else (),
-        recommended=_recommended(
-            [score.name for score in scores], choosing, others[0] if others else None
-        ),
+        recommended=recommended,
         notes=(*left_out, *notes),
     )
 
@@ -278,15 +280,32 @@ def _right(seen: Snapshots, examples: Examples) -> NDArray[np.bool_]:
     return (seen.predicted == examples.labels).numpy()
 
 
-def _scores(
-    submodels: Sequence[Submodel], seen: Snapshots, detectors: Mapping[str, Detector]
-) -> dict[str, NDArray[Any]]:
+def _scores(seen: Snapshots, detectors: Mapping[str, Detector]) -> dict[str, NDArray[Any]]:
     """All scores of the examples, by name."""
-    snapshots = snapshots_by(submodels, seen.features, seen.logits)
-    scores = {f"dissector {growth}": profile_validity(snapshots, growth) for growth in GROWTHS}
-    for name, detector in detectors.items():
-        scores[name] = detector(seen.features[-1], seen.logits)
-    return {name: score.numpy() for name, score in scores.items()}
+    return {
+        name: detector(seen.features, seen.logits).numpy() for name, detector in detectors.items()
+    }
+
+
+def _chosen(
+    name: str,
+    scores: Sequence[Score],
+    detectors: Mapping[str, Detector],
+    layers: Sequence[str],
+    classes: int,
+) -> Dissector:
+    """The detector of that name with its threshold, and the layers that it needs.
+
+    Raises:
+        InputError: it does not fit the model.
+    """
+    threshold = next((score.cut.threshold for score in scores if score.name == name), None)
+    if threshold is None:
+        fitting = ", ".join(score.name for score in scores)
+        raise InputError(f"the detector {name!r} does not fit the model; these do: {fitting}")
+    detector = detectors[name]
+    needed = layers if isinstance(detector, Validity) else layers[-1:]
+    return Dissector(name, detector, tuple(needed), classes, threshold)
 
 
 Scored = tuple[Mapping[str, NDArray[Any]], NDArray[np.bool_]]
@@ -354,22 +373,24 @@ def _recommended(
 
 
 def _layers(
-    dissector: Dissector, seen: Snapshots, examples: Examples, right: NDArray[np.bool_]
+    submodels: Sequence[Submodel], seen: Snapshots, examples: Examples, right: NDArray[np.bool_]
 ) -> tuple[LayerSeen, ...]:
-    snapshots = snapshots_by(dissector.submodels, seen.features, seen.logits).numpy()
     inner = [
-        submodel.logits(two)
-        for submodel, two in zip(dissector.submodels, seen.features, strict=True)
+        submodel.logits(feature) for submodel, feature in zip(submodels, seen.features, strict=True)
     ]
+    validity = [
+        snapshot_validity(scores, seen.predicted).numpy() for scores in (*inner, seen.logits)
+    ]
+    names = [submodel.layer for submodel in submodels]
     sizes = [feature.shape[1] for feature in seen.features]
-    rows = zip((*dissector.layers, "outputs"), (*inner, seen.logits), (*sizes, 0), strict=True)
+    rows = zip((*names, "outputs"), (*inner, seen.logits), (*sizes, 0), strict=True)
     return tuple(
         LayerSeen(
             layer=name,
             features=size,
             accuracy=float((logits.argmax(dim=1) == examples.labels).double().mean()),
-            validity_right=_mean(snapshots[right, at]),
-            validity_wrong=_mean(snapshots[~right, at]),
+            validity_right=_mean(validity[at][right]),
+            validity_wrong=_mean(validity[at][~right]),
         )
         for at, (name, logits, size) in enumerate(rows)
     )

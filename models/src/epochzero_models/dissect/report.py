@@ -99,7 +99,7 @@ def _recommendation(dissection: Dissection) -> str:
     )
     return (
         f"Recommended on these data: {dissection.recommended}, which separated {what} best among the examples that "
-        "chose the thresholds."
+        f"chose the thresholds. The guard uses {dissection.dissector.name}."
     )
 
 
@@ -107,7 +107,9 @@ def _curves(dissection: Dissection) -> Figure:
     shown = [
         score
         for score in dissection.scores
-        if score is dissection.chosen or "dissector" not in score.name
+        if score is dissection.chosen
+        or score.name == "dissector linear"
+        or "dissector" not in score.name
     ]
     areas = ", ".join(
         f"{score.name} {score.auc.value:.3f}" for score in shown if score.auc.value is not None
@@ -150,7 +152,7 @@ def _cuts(dissection: Dissection) -> Table:
 def _overhead(dissection: Dissection) -> str:
     cost = dissection.overhead
     return (
-        f"A guard on these layers costs {cost.guard_ms:.2f} ms in addition to the model's "
+        f"The guard costs {cost.guard_ms:.2f} ms in addition to the model's "
         f"{cost.model_ms:.2f} ms, for {cost.batch} input at a time on this machine."
     )
 

@@ -13,13 +13,12 @@ the layers, weighted by their number x = 1, 2, ...
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 Growth = Literal["linear", "log", "exp"]
-GROWTHS: tuple[Growth, ...] = get_args(Growth)
 
 # Layer numbers from 1 -> weights. The first layer's logarithm is 0: it does not count.
 WEIGHTS: Mapping[Growth, Callable[[Tensor], Tensor]] = {
