@@ -154,6 +154,19 @@ def test_fgsm_fools_a_linear_model_as_computed() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_autoattack_is_bounded_and_no_weaker_than_pgd(net: nn.Module, data: Data) -> None:
+    with torch.no_grad():
+        right = net(data[1].inputs).argmax(dim=1) == data[1].labels
+    few = data[1].take(right.nonzero()[:20, 0])
+    (found,) = evaluate([net], few, autoattack=True, epsilon=0.1, seed=1).models
+    _, pgd, _, auto = found.attacks
+    assert [attack.attack for attack in found.attacks] == ["FGSM", "PGD", "DeepFool", "AutoAttack"]
+    assert (auto.success.value or 0) >= (pgd.success.value or 0) > 0
+    assert auto.linf is not None
+    assert auto.linf <= 0.1 + 1e-6
+    assert set(found.latency_ms) == {1}
+
+
 def test_attacks_are_those_of_art_itself(net: nn.Module, data: Data) -> None:
     from art.attacks.evasion import DeepFool, FastGradientMethod, ProjectedGradientDescent
     from art.estimators.classification import PyTorchClassifier
@@ -222,6 +235,6 @@ def test_what_a_model_cannot_be_asked_is_left_out(data: Data) -> None:
 
 def test_the_result_is_json_and_a_page(evaluation: Evaluation) -> None:
     pytest.importorskip("matplotlib")
-    assert json.loads(json.dumps(evaluation.to_dict()))["schema"] == "epochzero.model-evaluation/1"
+    assert json.loads(json.dumps(evaluation.to_dict()))["schema"] == "epochzero.model-evaluation/2"
     page = to_html(evaluation_report(evaluation))
     assert all(word in page for word in ("Reliability", "gaussian noise", "Differences", "top 5"))

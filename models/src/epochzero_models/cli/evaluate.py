@@ -22,16 +22,19 @@ if TYPE_CHECKING:
 @click.option("--group", metavar="COLUMN", help="Column or array of the subgroups.")
 @click.option("--attacks/--no-attacks", default=True, show_default=True,
               help="Attack the model with FGSM, PGD and DeepFool.")  # fmt: skip
+@click.option("--autoattack", is_flag=True,
+              help="Also run AutoAttack, which takes minutes.")  # fmt: skip
 @click.option("--attacked", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
               help="Attack at most N correctly classified examples.")  # fmt: skip
 @click.option("--epsilon", type=click.FloatRange(0, 1, min_open=True), default=0.03, show_default=True,
-              help="Maximum perturbation by FGSM and PGD, as a share of the range of the inputs.")  # fmt: skip
+              help="Maximum perturbation by bounded attacks, as a share of the range of the inputs.")  # fmt: skip
 @format_option("Output format.")
 def command(
     request: ModelRequest,
     compare: tuple[str, ...],
     group: str | None,
     attacks: bool,
+    autoattack: bool,
     attacked: int,
     epsilon: float,
     form: str,
@@ -39,7 +42,7 @@ def command(
     """Measure MODEL on DATA that it was not trained on (EvalDNN).
 
     The report contains top-k accuracy, also by subgroup, calibration, accuracy on corrupted inputs,
-    success of attacks, and neuron coverage. Metrics that do not apply to the model are omitted, with
+    success of attacks, latency, and neuron coverage. Metrics that do not apply to the model are omitted, with
     the reason.
 
     \b
@@ -60,6 +63,7 @@ def command(
             request.classifiers(compare),
             request.load(request.data, on_progress, group),
             attacks=attacks,
+            autoattack=autoattack,
             attacked=attacked,
             epsilon=epsilon,
             seed=request.seed,
@@ -98,6 +102,10 @@ def _write_model(model_measured: ModelMeasured, found: Evaluation) -> None:
     for each in model_measured.attacks:
         distance = "" if each.l2 is None else f", mean distance {each.l2:.3g} (L2)"
         click.echo(wrapped("Attack", f"{each.attack}: fools {share(each.success.value)} of {each.attacked:,}{distance}"))  # fmt: skip
+    times = ", ".join(
+        f"{time:.3g}\xa0ms for {size}" for size, time in model_measured.latency_ms.items()
+    )
+    click.echo(wrapped("Latency", f"median time of a batch: {times}"))
     if model_measured.coverage:
         text = ", ".join(
             f"{100 * share:.0f}\xa0% above {threshold:g}"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import time
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from epochzero_models.classifier import Classifier, as_classifier
 from epochzero_models.dissect.dissector import Dissector, read_dissector
 from epochzero_models.dissect.layers import snapshots_of
 from epochzero_models.layers.modules import ModuleLayers
+from epochzero_models.timing import milliseconds
 
 REJECTED = -1
 REPEATS = 30
@@ -166,18 +165,10 @@ def measure_overhead(guard: Guard, inputs: Tensor) -> Overhead:
     def guarded() -> None:
         guard(inputs)
 
-    cuda = guard.classifier.device.type == "cuda"
+    device = guard.classifier.device
     times: list[tuple[float, float]] = []
     for _ in range(REPEATS):
-        times.append((_milliseconds(plain, cuda), _milliseconds(guarded, cuda)))
+        times.append((milliseconds(plain, device), milliseconds(guarded, device)))
     alone = sorted(number for number, _ in times)[REPEATS // 2]
     added = sorted(with_guard - number for number, with_guard in times)[REPEATS // 2]
     return Overhead(len(inputs), alone, max(0.0, added))
-
-
-def _milliseconds(run: Callable[[], None], cuda: bool) -> float:
-    began = time.perf_counter()
-    run()
-    if cuda:
-        torch.cuda.synchronize()
-    return 1000 * (time.perf_counter() - began)

@@ -15,7 +15,7 @@ from epochzero.errors import InputError
 from epochzero.reports.statistics import Estimate, wilson
 from epochzero_models.bootstrap import Floats, mean
 from epochzero_models.classifier import Classifier, ProgressCallback, as_classifier, logits_of
-from epochzero_models.evaluate.attacks import Attacked, attack, require_art
+from epochzero_models.evaluate.attacks import AUTO, USUAL, Attacked, attack, require_art
 from epochzero_models.evaluate.calibration import (
     Bin,
     brier_scores,
@@ -26,11 +26,15 @@ from epochzero_models.evaluate.calibration import (
 from epochzero_models.evaluate.corruptions import corrupted
 from epochzero_models.evaluate.coverage import neuron_coverage
 from epochzero_models.examples import Examples
+from epochzero_models.timing import milliseconds
 
-SCHEMA = "epochzero.model-evaluation/1"
+SCHEMA = "epochzero.model-evaluation/2"
 TOP = (1, 5)
 ATTACKED = 200
 EPSILON = 0.03
+TIMED = (1, 64)
+"""Sizes of the batches whose time is measured."""
+REPEATS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ class ModelMeasured:
         corruptions: by corruption and severity.
         coverage: threshold and share of neurons.
         attacks: in the order of `ATTACKS`.
+        latency_ms: median time of a batch in milliseconds, by its size.
         left_out: metrics that were omitted, with the reason.
     """
 
@@ -78,6 +83,7 @@ class ModelMeasured:
     corruptions: tuple[Corrupted, ...]
     coverage: tuple[tuple[float, float], ...]
     attacks: tuple[Attacked, ...]
+    latency_ms: Mapping[int, float]
     left_out: Mapping[str, str]
 
 
@@ -118,6 +124,7 @@ def evaluate(
     examples: Examples,
     *,
     attacks: bool = True,
+    autoattack: bool = False,
     attacked: int = ATTACKED,
     epsilon: float = EPSILON,
     seed: int = 0,
@@ -131,8 +138,9 @@ def evaluate(
         models: modules, which are put into evaluation mode, or results of `load_model`.
         examples: the same for all models.
         attacks: whether to attack.
+        autoattack: whether to add AutoAttack, which takes thousands of queries for each example that withstands it.
         attacked: maximum number of correctly classified examples to attack, drawn at random.
-        epsilon: maximum perturbation by FGSM and PGD, as a share of the inputs' range.
+        epsilon: maximum perturbation by bounded attacks, as a share of the inputs' range.
         seed: of sampling, corruptions, attacks and the bootstrap.
         on_progress: called with the progress.
 
@@ -141,7 +149,8 @@ def evaluate(
     """
     if attacks:
         require_art()
-    asked = _Asked(attacked if attacks else 0, epsilon, seed, on_progress)
+    names = (*USUAL, AUTO) if autoattack else USUAL
+    asked = _Asked(names if attacks else (), attacked, epsilon, seed, on_progress)
     classifiers = [as_classifier(model) for model in models]
     outputs = [_Outputs.of(classifier, examples, on_progress) for classifier in classifiers]
     return Evaluation(
@@ -162,8 +171,9 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Options of `evaluate`; ``attacked`` is 0 if attacks are disabled."""
+    """Options of `evaluate`, with the names of the attacks."""
 
+    attacks: tuple[str, ...]
     attacked: int
     epsilon: float
     seed: int
@@ -228,6 +238,7 @@ def _measured(
         corruptions=corruptions,
         coverage=coverage,
         attacks=attacks,
+        latency_ms=_latency(classifier, examples),
         left_out=left_out,
     )
 
@@ -274,7 +285,7 @@ def _corruptions(
 def _attacks(
     classifier: Classifier, outputs: _Outputs, examples: Examples, asked: _Asked
 ) -> tuple[Attacked, ...]:
-    if not asked.attacked:
+    if not asked.attacks:
         return ()
     right = torch.from_numpy(np.flatnonzero(outputs.right))
     if not len(right):
@@ -285,8 +296,25 @@ def _attacks(
         outputs.probabilities.shape[1],
         epsilon=asked.epsilon,
         seed=asked.seed,
+        names=asked.attacks,
         on_progress=asked.on_progress,
     )
+
+
+def _latency(classifier: Classifier, examples: Examples) -> Mapping[int, float]:
+    """Return the median time of a batch, by its size; sizes above the number of examples are left out."""
+    found: dict[int, float] = {}
+    for size in TIMED:
+        batch = examples.inputs[:size]
+        if len(batch) == size:
+            with torch.no_grad():
+                classifier.logits(batch)  # the first call prepares the device
+                times = [
+                    milliseconds(lambda batch=batch: classifier.logits(batch), classifier.device)  # type: ignore[misc]
+                    for _ in range(REPEATS)
+                ]
+            found[size] = float(np.median(times))
+    return found
 
 
 def _differences(

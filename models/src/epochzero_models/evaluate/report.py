@@ -29,6 +29,7 @@ def evaluation_report(evaluation: Evaluation) -> Report:
         Section("Calibration", [_calibration(evaluation), _reliability(evaluation)]),
         Section("Corruptions", list(_corruptions(evaluation))),
         Section("Attacks", list(_attacks(evaluation))),
+        Section("Latency", [_latency(evaluation)]),
         Section("Neuron coverage", list(_coverage(evaluation))),
         Section("Differences", list(_differences(evaluation))),
         Section("Left out", [f"{model.model}: {what}: {why}" for model in evaluation.models
@@ -180,10 +181,20 @@ def _attacks(evaluation: Evaluation) -> Iterator[Part]:
         )
         yield _table(
             evaluation, "attacks", "Attacks on examples that the model has right", columns, rows,
-            f"FGSM and PGD change a number by at most {100 * evaluation.epsilon:g} % of the inputs' range. "
-            "DeepFool has no such bound: its distance is what counts.",
+            f"All but DeepFool change a number by at most {100 * evaluation.epsilon:g} % of the inputs' range. "
+            "Its distance is what counts.",
             "Distances are means over the successes, in the unit of the inputs.",
         )  # fmt: skip
+
+
+def _latency(evaluation: Evaluation) -> Table:
+    rows: list[Row] = [
+        (model.model, size, time)
+        for model in evaluation.models
+        for size, time in model.latency_ms.items()
+    ]
+    columns = (Column("Model", "identity"), Column("Batch", "count"), Column("Median, ms", "score"))
+    return _table(evaluation, "latency", "Time of a batch on this machine", columns, rows)
 
 
 def _coverage(evaluation: Evaluation) -> Iterator[Part]:
