@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochzero.check import check
-from epochzero.check.target import read_target
+from epochzero.check.target import read_target, with_packages
+from epochzero.check.target.model import Target
 from epochzero.check.target.packages import installed, likely_modules, read_packages, well_known
 from epochzero.errors import InputError
 
@@ -32,8 +33,11 @@ def test_pip_freeze_and_requirements(tmp_path: Path) -> None:
     )
     assert versions(tmp_path, "requirements.txt", text) == {
         "torch": "2.4.0+cu121", "numpy": "", "pillow": "10.0.0", "transformers": "4.44.0",
-        "scipy": "1.13.0", "mine": "1.2", "tool-box": "", "huggingface-hub": "",
+        "scipy": "1.13.0", "mine": "1.2", "tool-box": "", "huggingface-hub": "", "local": "",
     }  # fmt: skip
+    (tmp_path / "job").mkdir()
+    unnamed = "-e .[dev]\ngit+ssh://git@github.com/openai/CLIP.git@main\nhttps://host/a_b/ # why\n"
+    assert versions(tmp_path / "job", "r.txt", unnamed) == {"job": "", "clip": "", "a-b": ""}
 
 
 def test_locks(tmp_path: Path) -> None:
@@ -62,6 +66,39 @@ def test_conda(tmp_path: Path) -> None:
         "numpy": "1.26.4",
         "ruamel-yaml": "0.18",
     }
+
+
+def test_a_module_of_a_repository_without_a_name_is_not_certainly_missing(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text(
+        "torch==2.4.0\ngit+https://github.com/openai/CLIP.git\ngit+https://github.com/me/tools\n"
+    )
+    (tmp_path / "target.toml").write_text('format = 1\npackages = "requirements.txt"\n')
+    (tmp_path / "train.py").write_text("import clip\nimport helpers_of_tools\n")
+    checked = check(
+        ("python", "train.py"), read_target(tmp_path / "target.toml"), folder=tmp_path
+    )
+    (finding,) = checked.findings
+    assert (finding.severity, finding.place.line) == ("warning", 2)
+
+
+@pytest.mark.parametrize(
+    ("listed", "cuda"),
+    [
+        ("torch==2.4.0+cu121", "12.1"),
+        ("torch==2.4.0+cpu", ""),
+        ("torch==2.5.1\nnvidia-cuda-runtime-cu12==12.4.127", "12.4"),
+        ("torch==2.9.0\nnvidia-cuda-runtime==13.0.48", "13.0"),
+        ("torch==2.5.1", None),
+        ("nvidia-cuda-runtime-cu12==12.4.127", None),
+    ],
+)
+def test_the_cuda_version_of_torch_follows_from_the_list(
+    tmp_path: Path, listed: str, cuda: str | None
+) -> None:
+    (tmp_path / "r.txt").write_text(listed)
+    (tmp_path / "target.toml").write_text('format = 1\npackages = "r.txt"\n')
+    assert read_target(tmp_path / "target.toml").cuda_of_torch == cuda
+    assert with_packages(Target("captured"), tmp_path / "r.txt").cuda_of_torch == cuda
 
 
 def test_modules_that_are_named_otherwise(tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ def parse_target(text: str, name: str = "<target>", *, folder: Path | None = Non
     if packages is not None:
         fields["distributions"] = _with_packages(reading, packages, folder, fields)
         fields.setdefault("python", _python_of(fields["distributions"]))
+        fields.setdefault("cuda_of_torch", _cuda_of(fields["distributions"]))
     if packed_api is not None:
         fields["api"] = _unpacked(reading, packed_api, fields)
     return Target(**fields)
@@ -536,7 +537,7 @@ def with_packages(target: Target, path: Path) -> Target:
         python=_python_of(found) or target.python,
         distributions=found,
         api={},
-        cuda_of_torch=None,
+        cuda_of_torch=_cuda_of(found),
     )
 
 
@@ -545,3 +546,25 @@ def _python_of(distributions: Mapping[str, Distribution]) -> tuple[int, int, int
     listed = distributions.get("python")
     found = re.match(r"(\d{1,2})\.(\d{1,3})(?:\.(\d{1,3}))?", listed.version if listed else "")
     return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
+
+
+def _cuda_of(distributions: Mapping[str, Distribution]) -> str | None:
+    """The CUDA version that the listed torch was built for; empty for a CPU build, None if the list does not show it.
+
+    Wheels of PyTorch's own index end in ``+cu121`` or ``+cpu``. Those of PyPI depend on NVIDIA's packages of the same version,
+    conda's on ``pytorch-cuda`` or ``cuda-version``.
+    """
+    torch = distributions.get("torch") or distributions.get("pytorch")
+    if torch is None:
+        return None
+    built = re.search(r"\+(?:cpu|cu(\d+)(\d))", torch.version)
+    if built:
+        return f"{built[1]}.{built[2]}" if built[1] else ""
+    listed = (distributions.get(name) for name in _CUDA_PACKAGES)
+    found = (re.match(r"\d+\.\d+", package.version) for package in listed if package)
+    return next((version[0] for version in found if version), None)
+
+
+_CUDA_PACKAGES = (
+    "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12", "nvidia-cuda-runtime-cu11", "pytorch-cuda", "cuda-version",
+)  # fmt: skip

@@ -289,24 +289,33 @@ def _requirements(path: Path, text: str, seen: frozenset[Path] = frozenset()) ->
             other = path.parent / included[1]
             if other.resolve() not in seen and len(seen) < 32:
                 yield from _requirements(other, _text(other), seen | {path.resolve()})
-        elif pair := _requirement(line):
+        elif pair := _requirement(line, path.parent):
             yield pair
 
 
-def _requirement(line: str) -> tuple[str, str] | None:
-    """Name and version of a line; None if it names no distribution."""
+def _requirement(line: str, folder: Path) -> tuple[str, str] | None:
+    """Name and version of a line of a list in this directory; None if it installs nothing."""
     line = re.sub(r"^(?:-e|--editable)[ =]\s*", "", line)
     if found := _AT.match(line):
         wheel = _WHEEL.search(found["url"])
         return normalized(found["name"]), wheel["version"] if wheel else ""
     if found := _EGG.search(line) or _WHEEL.search(line):
         return normalized(found["name"]), found.groupdict().get("version") or ""
-    if not line or line.startswith(("-", ".", "/")) or "://" in line:
+    if not line or line.startswith("-"):
         return None
+    if line.startswith((".", "/")) or "://" in line:
+        return _unnamed(line, folder)
     found = _REQUIREMENT.match(line)
     if found is None or not re.match(r"\s*(?:$|[<>!~=]=|[<>;,(]|--)", line[found.end() :]):
         raise ValueError(f"{line[:80]!r} is not a requirement")
     return normalized(found["name"]), found["version"] or ""
+
+
+def _unnamed(line: str, folder: Path) -> tuple[str, str]:
+    """A repository or a directory; the name of its distribution is usually that of its last part."""
+    last = re.split(r"[#?;\[\s]", line)[0].rstrip("/")
+    name = re.split(r"@|\.git\b", last.rpartition("/")[2])[0] if "://" in line else ""
+    return normalized(name or (folder / last).resolve().name), ""
 
 
 def _conda_environment(path: Path, text: str) -> Pairs:
@@ -323,7 +332,7 @@ def _conda_environment(path: Path, text: str) -> Pairs:
             continue
         metadata_, indent = item["said"].strip("'\""), len(item["indent"])
         if by_pip is not None and indent > by_pip:
-            if pair := _requirement(metadata_):
+            if pair := _requirement(metadata_, path.parent):
                 yield pair
         elif re.fullmatch(r"pip\s*:", metadata_):
             by_pip = indent
