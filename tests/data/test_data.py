@@ -399,6 +399,14 @@ def posts(seed: int) -> Rows:
     ]  # fmt: skip
 
 
+def test_codes_that_lost_the_zeros_in_front_are_found(tmp_path: Path) -> None:
+    known = profile(write_csv(tmp_path / "known.csv", posts(0)))
+    assert not kinds(write_csv(tmp_path / "d.csv", posts(1)), known)
+    read_as_numbers = [row | {"code": int(row["code"])} for row in posts(1)]
+    found = validate(write_csv(tmp_path / "d.csv", read_as_numbers), known).findings
+    assert [(finding.kind, finding.column) for finding in found] == [("lost_zeros", "code")]
+
+
 PARTS_CHANGED: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "time": (lambda seconds: seconds * 1000, "range"),
     "code": (lambda digits: digits[3:], "length"),

@@ -205,6 +205,9 @@ def _column(pair: _Pair) -> Compared:
     if not plain and (known.shape, known.dtype) != (found.shape, found.dtype):
         message = f"an item is {_item(found)}; in the profile it is {_item(known)}"
         yield pair.finding("type", message, "error"), None
+    if pair.whole and not found.padded and never_by_chance(known.padded / known.count, found.count):
+        message = f"no number starts with a zero; in the profile {known.padded:,} do, such as codes"
+        yield pair.finding("lost_zeros", message), None
     distribution = list(_distribution(pair)) if pair.whole else []
     yield from distribution
     fewer = list(_variety(pair)) if pair.whole and not distribution else []

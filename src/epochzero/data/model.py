@@ -75,6 +75,7 @@ class Column:
         unique: whether no value comes twice among the first 10,000.
         distinct: how many different values; 0 when more than 10,000, or not counted.
         garbled: how many texts were decoded with the wrong encoding.
+        padded: of numbers in a text file, how many are written with a zero in front, as codes are.
         changes: of a label, how many records are of another class than the one before.
         categories: values with their counts, the most frequent first: all classes of a label, else
             those that come at least 5 times; none longer than 64 characters.
@@ -107,6 +108,7 @@ class Column:
     by_label: tuple[tuple[str, Numbers], ...] = ()
     distinct: int = 0
     garbled: int = 0
+    padded: int = 0
     changes: int = 0
 
 

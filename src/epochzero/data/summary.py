@@ -202,7 +202,7 @@ class ColumnSummary:
         self._dates, self._elements = Measure(), Measure()
         self._different: Counter[Any] | None = Counter()
         self._unique = True
-        self._garbled = self._changes = 0
+        self._garbled = self._changes = self._padded = 0
         self._long = False
         self._last: Any = None
         self._characters: Counter[str] = Counter()
@@ -232,6 +232,7 @@ class ColumnSummary:
                 numbers = self._add_mixed(values)
             else:
                 self._add_numbers(numbers)
+                self._count_padded(values)
         if classes is not None and numbers is not None:
             self._add_by_label(numbers, classes)
 
@@ -257,6 +258,10 @@ class ColumnSummary:
             values, counts = np.unique(numbers, return_counts=True)
             self._count_values(dict(zip(values.tolist(), counts.tolist(), strict=True)))
 
+    def _count_padded(self, values: Sequence[Any]) -> None:
+        if self._texts:
+            self._padded += sum(text[:1] == "0" and text[1:2].isdigit() for text in values)
+
     def _add_mixed(self, values: Sequence[Any]) -> Floats | None:
         """Values of several kinds, or none that are numbers; the numbers if all others are missing."""
         missing = MISSING if self._texts else {None}
@@ -265,6 +270,7 @@ class ColumnSummary:
             if present and (numbers := as_numbers(present, texts=self._texts)) is not None:
                 self._missing += len(values) - len(present)
                 self._add_numbers(numbers)
+                self._count_padded(present)
                 absent = np.fromiter(map(missing.__contains__, values), np.bool_, len(values))
                 placed = np.full(len(values), np.nan)
                 placed[~absent] = numbers
@@ -284,6 +290,7 @@ class ColumnSummary:
                 self._missing += len(values)
             elif kind == "number":
                 self._add_numbers(np.array([float(value) for value in values]))
+                self._count_padded(values)
             else:
                 self._kinds[kind] += len(values)
                 _ADD[kind](self, values)
@@ -380,6 +387,7 @@ class ColumnSummary:
             else (),
             distinct=len(self._different or ()),
             garbled=self._garbled,
+            padded=self._padded,
             changes=max(0, self._changes),
         )
 

@@ -132,21 +132,26 @@ def test_a_failure_of_one_rank_is_found_with_its_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("preloaded")
-def test_a_collective_on_one_rank_is_a_hang(tmp_path: Path) -> None:
-    body = """\
+@pytest.mark.parametrize(
+    ("batches", "alone"),
+    [("[1]", "dist.barrier()"), ("range(3)", "dist.all_reduce(torch.ones(3))")],
+)
+def test_a_collective_on_one_rank_is_a_hang(tmp_path: Path, batches: str, alone: str) -> None:
+    body = f"""\
     model = DistributedDataParallel(nn.Linear(4, 1))
     for step in range(6):
-        model(torch.ones(2, 4)).sum().backward()
+        for batch in {batches}:
+            model(torch.ones(2, 4)).sum().backward()
         if step % 2 == 1 and rank == 0:
-            dist.barrier()
+            {alone}
     """
     (found,) = dry(tmp_path, body).findings
     assert (found.rule, found.category, found.place.line) == (
         "dry-run-hangs",
         "communication_failure",
-        12,
+        13,
     )
-    assert "Rank 1 waits at train.py:10" in found.message
+    assert "Rank 1 waits at train.py:11" in found.message
     assert found.severity == "error"
 
 

@@ -60,6 +60,9 @@ def _odd(ranks: Sequence[RankPosition]) -> _Odd:
     if not waiting:
         return _Odd(ranks[0])
     for rank_position in waiting:
+        if any(_has_passed(other, rank_position) for other in waiting):
+            return _Odd(rank_position)
+    for rank_position in waiting:
         for loop in rank_position.loops:
             if any((loop.path, loop.line) not in _loops(other) for other in ranks):
                 return _Odd(rank_position, loop)
@@ -71,6 +74,13 @@ def _odd(ranks: Sequence[RankPosition]) -> _Odd:
             return _Odd(rank_position)
     lines = [_line(rank) for rank in waiting]
     return _Odd(min(waiting, key=lambda rank: lines.count(_line(rank))))
+
+
+def _has_passed(other: RankPosition, rank: RankPosition) -> bool:
+    """Whether a rank is in a later iteration of a loop and never called what this one waits in."""
+    taken = {(loop.path, loop.line): loop.taken for loop in other.loops}
+    behind = any(loop.taken < taken.get((loop.path, loop.line), 0) for loop in rank.loops)
+    return behind and _line(rank) not in other.visited
 
 
 def _loops(rank: RankPosition) -> set[tuple[str, int]]:

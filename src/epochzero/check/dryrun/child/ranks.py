@@ -43,6 +43,8 @@ _PEER = re.compile(
 )
 """How gloo and the store report that another rank has exited."""
 _MISMATCH = re.compile("Mismatch between collectives of the ranks")
+_UNEQUAL = re.compile("the tensors of the ranks differ in size or type")
+"""Of the same collective; at different lines of the job it is by chance the same one."""
 _OF_ALL_RANKS = frozenset({"nan", "network", "spawned", "deleted"})
 """Records that count from whichever rank they come; of most others one rank tells enough."""
 
@@ -229,7 +231,8 @@ class _Supervision:
 def _reported(ranks: Sequence[DryRunRank], records: Records) -> tuple[int, dict[str, Any] | None]:
     """Write the record of the end of the job, which is that of the rank that decides it."""
     errors = [rank for rank in ranks if rank.raised]
-    causes = [rank for rank in errors if not _is_consequence(rank)]
+    at_once = len({_user_line(rank) for rank in errors if _UNEQUAL.search(_message(rank))}) < 2
+    causes = [rank for rank in errors if not _is_consequence(rank, at_once)]
     if causes:
         first = min(causes, key=lambda rank: rank.raised["at"] if rank.raised else 0.0)
         assert first.raised is not None
@@ -248,11 +251,25 @@ def _reported(ranks: Sequence[DryRunRank], records: Records) -> tuple[int, dict[
     return status or 0, ranks[0].onward
 
 
-def _is_consequence(rank: DryRunRank) -> bool:
-    """Whether its error only shows that another rank has exited or does something else."""
-    assert rank.raised is not None
-    message = rank.raised["message"]
-    return bool(_PEER.search(message) or _MISMATCH.search(message))
+def _is_consequence(rank: DryRunRank, at_once: bool) -> bool:
+    """Whether its error only shows that another rank has exited or does something else.
+
+    Tensors that differ are an error of their own if all ranks call the collective at the same line.
+    """
+    message = _message(rank)
+    return any(reason.search(message) for reason in (_PEER, _MISMATCH)) or bool(
+        not at_once and _UNEQUAL.search(message)
+    )
+
+
+def _message(rank: DryRunRank) -> str:
+    return str(rank.raised["message"]) if rank.raised else ""
+
+
+def _user_line(rank: DryRunRank) -> tuple[str, int]:
+    """The innermost line of the user's code that its error came through."""
+    own = rank.raised["own"] if rank.raised else ()
+    return (own[-1]["path"], own[-1]["line"]) if own else ("", 0)
 
 
 def _die_as(rank: DryRunRank) -> None:
