@@ -399,6 +399,27 @@ def test_a_list_that_a_loop_adds_to_is_as_long_as_it_would_be(runtime: Runtime) 
     assert len(found["pairs"]) == 2000
 
 
+@pytest.mark.parametrize("name", ["kept", "self.kept"])
+def test_a_list_that_a_loop_adds_to_under_a_test_is_as_long_as_it_would_be(
+    runtime: Runtime, name: str
+) -> None:
+    script = f"""
+        from types import SimpleNamespace
+        self, kept, every = SimpleNamespace(kept=[]), [], []
+        for i in range(100):
+            work()
+            every.append(i)
+            if i % 7 == 0:
+                {name}.append(i)
+            if seen is None:
+                every.append(i)
+        made = {name}
+    """
+    found = run(script, runtime)
+    assert (len(found["made"]), len(found["every"])) == (15, 100)
+    assert found["made"][:1] == [0] and found["made"][-1] <= 98
+
+
 def test_true_values_that_take_much_memory_are_not_made_more(runtime: Runtime) -> None:
     class Output:
         nbytes = 1 << 20

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import repeat
 from typing import Any
 
@@ -56,14 +57,15 @@ class Lists:
                     lengths[id(items)] += len(last) * count
         return bool(grown)
 
+    def add_again(self, find: Find, count: int) -> None:
+        """The last item of a list once more for each of as many iterations."""
+        for items in _lists(find):
+            if _is_little(items[-1:], count, real=self._real):
+                items.extend(items[-1:] * count)
+
     def _found(self) -> Iterator[list[Any]]:
         for find in self._finds:
-            try:
-                found = find()
-            except Exception:
-                continue
-            if type(found) is list:
-                yield found
+            yield from _lists(find)
 
 
 class IterationMemory:
@@ -103,6 +105,13 @@ class IterationMemory:
         gc.collect()  # what only waits for the collector is not kept
         grown = self._lists.left_out(count)
         self._open = self._trace.left_out(count, self._begun, sure=self._sure or grown)
+
+
+def _lists(find: Find) -> Iterator[list[Any]]:
+    with suppress(Exception):
+        found = find()
+        if type(found) is list:
+            yield found
 
 
 def _grew(items: list[Any], before: dict[int, int], then: dict[int, int]) -> bool:

@@ -309,6 +309,10 @@ class Loop:
         """In how many of the iterations that were left out before the present one a test holds."""
         return self._times[number]
 
+    def add_again(self, find: Find, number: int) -> None:
+        """The same for a list to which an iteration adds if the test holds: as many more of its last item."""
+        self._lists.add_again(find, self._times[number])
+
     def _count(self, source: Source, ahead: int) -> None:
         self._times = dict.fromkeys(self._times, 0)
         until = time.monotonic() + LOOK_AHEAD_S

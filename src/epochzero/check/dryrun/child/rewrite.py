@@ -13,6 +13,7 @@ nodes keep the user's lines.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import TypeVar
@@ -128,6 +129,9 @@ class _Rewriter(ast.NodeTransformer):
             for counter, text in _conditional_counters(node)
             if text in numbers
         ]
+        lists = [(kept, numbers[t]) for kept, t in _conditional_lists(node) if t in numbers]
+        known = {ast.unparse(kept) for kept, _ in lists}
+        always = [kept for kept in _added_to(node) if ast.unparse(kept) not in known]
         arguments = [
             ast.Name("__file__", ast.Load()),
             ast.Constant(node.lineno),
@@ -135,16 +139,19 @@ class _Rewriter(ast.NodeTransformer):
             ast.Constant(kind),
             ast.Tuple(functions, ast.Load()),
             ast.Tuple([_thunk(stepped) for stepped in _stepped(node)], ast.Load()),
-            ast.Tuple([_thunk(kept) for kept in _added_to(node)], ast.Load()),
+            ast.Tuple([_thunk(kept) for kept in always], ast.Load()),
             ast.Constant(_ends_itself(node, name)),
-            ast.Tuple([ast.Constant(number) for _, number in conditional], ast.Load()),
+            ast.Tuple([ast.Constant(number) for _, number in (*conditional, *lists)], ast.Load()),
         ]
         made = ast.Assign([ast.Name(limiter, ast.Store())], _call(RUNTIME, "loop", arguments))
-        if counters or conditional:
+        if counters or conditional or lists:
             skipped = ast.Attribute(ast.Name(limiter, ast.Load()), "skipped", ast.Load())
             advances: list[ast.stmt] = [_advance(counter, skipped) for counter in counters]
             for counter, number in conditional:
                 advances.append(_advance(counter, _call(limiter, "times", [ast.Constant(number)])))
+            for kept, number in lists:
+                again = _call(limiter, "add_again", [_thunk(kept), ast.Constant(number)])
+                advances.append(ast.Expr(again))
             node.body.insert(0, _at(ast.If(deepcopy(skipped), advances, []), node))
         return limiter, made
 
@@ -218,6 +225,22 @@ def _conditional_counters(node: ast.For | ast.While) -> Iterator[tuple[ast.AugAs
     for inner in node.body:
         if isinstance(inner, ast.If) and _pure(test := _inlined(inner.test, derived, _DEEPEST)):
             yield from ((counter, ast.unparse(test)) for counter in _counters(inner))
+
+
+def _conditional_lists(node: ast.For | ast.While) -> Iterator[tuple[ast.expr, str]]:
+    """Lists to which an iteration adds one item if a test holds, and no other line does, and the text of the test."""
+    derived = _derived(node)
+    only_added = {ast.unparse(kept) for kept in _added_to(node)}
+    used = Counter(ast.unparse(inner) for inner in _inside(node) if isinstance(inner, ast.Attribute))
+    for inner in node.body:
+        if isinstance(inner, ast.If) and _pure(test := _inlined(inner.test, derived, _DEEPEST)):
+            for call in (line.value for line in inner.body if isinstance(line, ast.Expr)):
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+                    text = ast.unparse(call.func)
+                    kept = call.func.value
+                    added = call.func.attr == "append" and ast.unparse(kept) in only_added
+                    if added and used[text] == 1 and not used[f"{ast.unparse(kept)}.extend"]:
+                        yield kept, ast.unparse(test)
 
 
 def _stepped(node: ast.For | ast.While) -> list[ast.expr]:
