@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from epochzero.check import CheckResult, Limits, check
 from epochzero.check.dryrun.memory.layout import Layout, LayoutMemory, divided
 from epochzero.check.dryrun.memory.resize import resized
-from epochzero.check.dryrun.memory.trace import Trace, trace_of
+from epochzero.check.dryrun.memory.trace import Alloc, Trace, trace_of
 from epochzero.check.dryrun.records import AllocationRecord, Record
 from epochzero.check.target.gpus import presets
 from epochzero.errors import InputError
@@ -49,6 +50,29 @@ def test_model_states_are_those_of_the_zero_paper(billions: float, ranks: int) -
         found = memory(trace, f"{name}={ranks}").states
         assert found == pytest.approx(size * billions * 10**9, rel=1e-6), name
     assert memory(trace, "fsdp=64").states / 1e9 == pytest.approx(16 / 64 * billions, abs=0.05)
+
+
+def test_a_rank_of_eight_has_one_expert_of_each_layer() -> None:
+    # Jiang et al., 2024, "Mixtral of Experts": 46.7e9 parameters, of which a token uses 12.9e9 with 2 of 8 experts.
+    experts = (46.7e9 - 12.9e9) * 8 / 6
+    sizes = {"h.0.attention.weight": 46.7e9 - experts, "h.1.experts.w1": experts}
+    trace, seen = training(batch=0, blocks=2), Counter[str]()
+    for alloc in (event for event in trace.events if isinstance(event, Alloc)):
+        kind = trace.kind(alloc.storage)
+        trace.names[alloc.storage] = list(sizes)[seen[kind] % 2]
+        seen[kind] += 1
+    trace = resized(
+        trace, lambda alloc, kind: int(sizes[trace.names[alloc.storage]]) if alloc.size else 0
+    )
+    copies = 4  # parameter, gradient and two states
+    assert memory(trace, "data=1").states == pytest.approx(copies * 46.7e9)
+    found = memory(trace, "expert=8")
+    assert found.states == pytest.approx(copies * (46.7e9 - experts * 7 / 8), rel=1e-6)
+    assert found.gpus == 8
+    dense = resized(training(), lambda alloc, _: alloc.size)
+    assert "no layer of the model has experts" in str(
+        divided(dense, Layout.read("expert=8"), A100, {})
+    )
 
 
 @pytest.fixture
@@ -140,7 +164,7 @@ def test_a_check_reports_the_layout(traces: dict[int, Trace]) -> None:
         ("fsdp", "requires a number"),
         ("fsdp=0", "requires a number"),
         ("fsdp=8,zero1=2", "contradicts"),
-        ("expert=4", "unknown"),
+        ("experts=4", "unknown"),
         ("sequence", "requires tensor"),
         ("", "unknown"),
         ("tensor=99999999999999999999", "requires a number"),
@@ -153,7 +177,7 @@ def test_wrong_layouts_are_refused(text: str, message: str) -> None:
 
 @given(
     st.fixed_dictionaries(
-        {name: st.integers(1, 64) for name in ("data", "zero1", "tensor", "pipeline", "context")}
+        {name: st.integers(1, 64) for name in ("data", "zero1", "tensor", "pipeline", "context", "expert")}
     )
 )
 def test_a_layout_is_read_as_it_is_written(sizes: dict[str, int]) -> None:

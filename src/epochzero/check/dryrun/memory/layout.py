@@ -14,10 +14,13 @@ trace of the fullest pipeline stage is replayed in the allocator. Sources of the
 - ``pipeline``: stage k of p has its share of the blocks, and in the 1F1B schedule activations of p - k
   micro-batches (the same paper, section 4.2.3). The batch of the dry run is one micro-batch.
 - ``context``: activations are divided along the sequence, parameters are not (Megatron Core, *Context Parallelism*).
+- ``expert``: each rank has its own batch and 1/N of the experts of each layer. With balanced routing, its experts get as
+  many tokens from all ranks as all experts get from its own (Lepikhin et al., 2020, "GShard", section 2.2).
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -30,8 +33,10 @@ from epochzero.check.target.model import GPU
 from epochzero.errors import InputError
 
 _STAGES = {"zero1": 1, "zero2": 2, "zero3": 3, "fsdp": 3}
+_DIVIDED = ("data", "tensor", "pipeline", "context", "expert")
 _BLOCK = re.compile(r"((?:[^.\d][^.]*\.)*)(\d+)(?:\.(.*))?")
 _OF_MODEL = ("parameter", "gradient", "optimizer")
+_EXPERT = re.compile(r"(?:^|\.)experts\.")
 _MOST_RANKS = 1 << 20
 
 
@@ -46,6 +51,7 @@ class Layout:
         tensor: ranks that divide each layer.
         pipeline: stages.
         context: ranks that divide the sequence.
+        expert: ranks that divide the experts of each layer.
         sequence: whether ranks of `tensor` also divide what lies between attention and MLP.
     """
 
@@ -55,12 +61,14 @@ class Layout:
     tensor: int = 1
     pipeline: int = 1
     context: int = 1
+    expert: int = 1
     sequence: bool = False
 
     @property
     def gpus(self) -> int:
         """Number of GPUs."""
-        return self.data * self.shards * self.tensor * self.pipeline * self.context
+        sizes = (self.data, self.shards, self.tensor, self.pipeline, self.context, self.expert)
+        return math.prod(sizes)
 
     @classmethod
     def read(cls, text: str) -> Layout:
@@ -81,13 +89,13 @@ class Layout:
                 raise InputError(f"layout {text!r}: {name} contradicts an earlier part")
             if name == "sequence" and not is_number:
                 is_sequence = True
-            elif name in _STAGES or name in ("data", "tensor", "pipeline", "context"):
+            elif name in _STAGES or name in _DIVIDED:
                 sizes[key] = _ranks(text, name, number)
                 sizes |= {"stage": _STAGES[name]} if name in _STAGES else {}
             else:
                 raise InputError(
                     f"layout {text!r}: {part.strip()!r} is unknown; parts are data=N, zero1=N, zero2=N, "
-                    "fsdp=N, tensor=N, pipeline=N, context=N and sequence"
+                    "fsdp=N, tensor=N, pipeline=N, context=N, expert=N and sequence"
                 )
         if is_sequence and sizes.get("tensor", 1) == 1:
             raise InputError(f"layout {text!r}: sequence requires tensor=N")
@@ -151,6 +159,8 @@ def divided(
     needs_blocks = max(layout.tensor, layout.pipeline) > 1 or layout.stage == 3
     if needs_blocks and not model.blocks:
         return "the model has no stack of numbered layers (such as h.0, h.1) that could be divided"
+    if layout.expert > 1 and not model.experts:
+        return "no layer of the model has experts (a part named experts) that could be divided"
     if layout.pipeline > len(model.blocks or (0,)):
         return f"{layout.pipeline} pipeline stages for {len(model.blocks)} blocks"
     if not any(kind == "gradient" for kind in trace.kinds.values()):
@@ -176,6 +186,8 @@ def _assumed(layout: Layout) -> Iterator[str]:
         yield "1F1B schedule, blocks divided evenly; the batch of the run is one micro-batch"
     if layout.context > 1:
         yield "fused attention, whose memory is linear in the sequence"
+    if layout.expert > 1:
+        yield "tokens are routed evenly to the experts, and buffers that exchange them are not counted"
 
 
 def _most_of(trace: Trace, kind: str) -> int:
@@ -200,6 +212,7 @@ class _Model:
         blocks: numbers of the blocks of the longest stack, in order.
         block: storage -> block; -1 before the first one, ``len(blocks)`` after the last one.
         interior: storages of activations inside attention or MLP, or larger than what flows between blocks.
+        experts: storages of parameters, gradients and optimizer states of experts.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -221,6 +234,8 @@ class _Model:
         self.block = {n: order[int(m[2])] for n, m in inside.items()} if self.blocks else {}
         self._place_others()
         self.interior = self._interior({n: m[3] or "" for n, m in inside.items()})
+        named = trace.names.items()
+        self.experts = {n for n, name in named if trace.kind(n) in _OF_MODEL and _EXPERT.search(name)}
 
     def _place_others(self) -> None:
         """What belongs to no block runs next to the block whose storages come before it in time.
@@ -294,8 +309,8 @@ class _StageTrace:
         self._in_flight = stages - stage
         self._taken: dict[str, int] = {}
         self._parameters = self._parameters_of(self._own)
-        everything = self._parameters_of(range(-1, count + 1))
-        total = sum(everything[0]) + everything[1]
+        parameters = (a for a in model.allocs if model.trace.kind(a.storage) == "parameter")
+        total = sum(alloc.size for alloc in parameters)
         self._share = (sum(self._parameters[0]) + self._parameters[1]) / total if total else 1.0
 
     def trace(self) -> Trace:
@@ -328,12 +343,16 @@ class _StageTrace:
         if kind in _OF_MODEL:
             needed = {"optimizer": 1, "gradient": 2, "parameter": 3}[kind]
             shards = layout.shards if layout.stage >= needed else 1
-            return -(-alloc.size // (layout.tensor * shards))
+            return -(-alloc.size // (layout.tensor * shards * self._experts(alloc)))
         if kind == "buffer":
             return alloc.size
         is_divided = self._least or layout.sequence or alloc.storage in self._model.interior
         parts = layout.context * (layout.tensor if is_divided else 1)
         return -(-alloc.size * (self._in_flight if kind == "activation" else 1) // parts)
+
+    def _experts(self, alloc: Alloc) -> int:
+        """The number of ranks that divide a storage because it is of experts."""
+        return self._layout.expert if alloc.storage in self._model.experts else 1
 
     def _buffers(self) -> Iterator[Event]:
         """What FSDP gathers, until the step; and buckets of gradients, once."""
@@ -366,6 +385,6 @@ class _StageTrace:
         for alloc in self._model.allocs:
             block = self._model.block.get(alloc.storage, -1)
             if self._model.trace.kind(alloc.storage) == "parameter" and block in blocks:
-                found[block] += alloc.size
+                found[block] += alloc.size // self._experts(alloc)
         inside = [size for block, size in found.items() if 0 <= block < len(self._model.blocks)]
         return inside, sum(found.values()) - sum(inside)
