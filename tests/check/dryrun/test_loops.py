@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from epochzero.check.dryrun.child import loops
 from epochzero.check.dryrun.child.emit import Records
 from epochzero.check.dryrun.child.loops import OutOfTime, Runtime
 from epochzero.check.dryrun.child.rewrite import RUNTIME, rewritten
@@ -275,7 +276,7 @@ got = {{item for item in seen}}
         assert found[name] == wanted[name]
 
 
-class Schedule:
+class LRScheduler:
     """As torch's schedulers count, with an end."""
 
     def __init__(self, total: int) -> None:
@@ -299,20 +300,24 @@ for number in range(30):
 
 
 def test_a_scheduler_is_stepped_over_what_is_left_out(runtime: Runtime) -> None:
-    schedule = Schedule(30 * 50)
+    schedule = LRScheduler(30 * 50)
     run(STEPPING, runtime, schedule=schedule)
     assert schedule.last_epoch == 30 * 50
     assert runtime.taken < 100
 
 
-def test_one_step_too_many_is_raised_at_the_users_line(runtime: Runtime) -> None:
+@pytest.mark.parametrize("seconds", [loops.LONGEST_ADVANCE_S, 0.0])
+def test_one_step_too_many_is_raised_at_the_users_line(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    monkeypatch.setattr(loops, "LONGEST_ADVANCE_S", seconds)
     with pytest.raises(ValueError, match="no step is left") as raised:
-        run(STEPPING, runtime, schedule=Schedule(30 * 50 - 1))
+        run(STEPPING, runtime, schedule=LRScheduler(30 * 50 - 1))
     assert traceback.extract_tb(raised.value.__traceback__)[-2].lineno == 5
 
 
 def test_a_scheduler_that_is_stepped_now_and_then_is_left_alone(runtime: Runtime) -> None:
-    schedule = Schedule(12)
+    schedule = LRScheduler(12)
     loop = """
     for batch in range(100):
         work()
@@ -324,7 +329,7 @@ def test_a_scheduler_that_is_stepped_now_and_then_is_left_alone(runtime: Runtime
 
 
 def test_steps_that_a_loop_within_takes_on_a_condition_are_counted(runtime: Runtime) -> None:
-    schedule = Schedule(40 * 2 - 1)
+    schedule = LRScheduler(40 * 2 - 1)
     loop = """
     def backward(index):
         work()
@@ -348,7 +353,7 @@ def test_what_is_seen_often_runs_more_iterations(runtime: Runtime) -> None:
 
 def test_a_scheduler_is_stepped_in_a_hurry_too(runtime: Runtime) -> None:
     runtime._began -= 0.6 * runtime._seconds
-    schedule = Schedule(30 * 50)
+    schedule = LRScheduler(30 * 50)
     run(STEPPING, runtime, schedule=schedule)
     assert schedule.last_epoch == 30 * 50
 

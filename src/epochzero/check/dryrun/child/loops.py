@@ -496,10 +496,18 @@ def _step(scheduler: Any, times: int) -> None:
     """Steps a scheduler; what it raises, it raises again at the user's next step."""
     until = time.monotonic() + LONGEST_ADVANCE_S
     with suppress(Exception):
-        for _ in range(times):
+        for left in range(times, 0, -1):
             if time.monotonic() > until:
+                _jump(scheduler, left)
                 return
             scheduler.step()
+
+
+def _jump(scheduler: Any, times: int) -> None:
+    """Its last step alone: rates that follow from the number of the step are right, and so is its end."""
+    if type(scheduler).step.__qualname__ == "LRScheduler.step":
+        scheduler.last_epoch += times - 1
+        scheduler.step()
 
 
 def _reach(holds: Callable[[int], bool]) -> int | None:
