@@ -422,7 +422,8 @@ def test_a_list_that_a_loop_adds_to_under_a_test_is_as_long_as_it_would_be(
     """
     found = run(script, runtime)
     assert (len(found["made"]), len(found["every"])) == (15, 100)
-    assert found["made"][:1] == [0] and found["made"][-1] <= 98
+    assert found["made"][:1] == [0]
+    assert found["made"][-1] <= 98
 
 
 def test_true_values_that_take_much_memory_are_not_made_more(runtime: Runtime) -> None:

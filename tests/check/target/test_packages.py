@@ -74,9 +74,7 @@ def test_a_module_of_a_repository_without_a_name_is_not_certainly_missing(tmp_pa
     )
     (tmp_path / "target.toml").write_text('format = 1\npackages = "requirements.txt"\n')
     (tmp_path / "train.py").write_text("import clip\nimport helpers_of_tools\n")
-    checked = check(
-        ("python", "train.py"), read_target(tmp_path / "target.toml"), folder=tmp_path
-    )
+    checked = check(("python", "train.py"), read_target(tmp_path / "target.toml"), folder=tmp_path)
     (finding,) = checked.findings
     assert (finding.severity, finding.place.line) == ("warning", 2)
 

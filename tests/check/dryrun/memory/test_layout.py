@@ -177,7 +177,10 @@ def test_wrong_layouts_are_refused(text: str, message: str) -> None:
 
 @given(
     st.fixed_dictionaries(
-        {name: st.integers(1, 64) for name in ("data", "zero1", "tensor", "pipeline", "context", "expert")}
+        {
+            name: st.integers(1, 64)
+            for name in ("data", "zero1", "tensor", "pipeline", "context", "expert")
+        }
     )
 )
 def test_a_layout_is_read_as_it_is_written(sizes: dict[str, int]) -> None:

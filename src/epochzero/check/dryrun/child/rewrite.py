@@ -231,7 +231,9 @@ def _conditional_lists(node: ast.For | ast.While) -> Iterator[tuple[ast.expr, st
     """Lists to which an iteration adds one item if a test holds, and no other line does, and the text of the test."""
     derived = _derived(node)
     only_added = {ast.unparse(kept) for kept in _added_to(node)}
-    used = Counter(ast.unparse(inner) for inner in _inside(node) if isinstance(inner, ast.Attribute))
+    used = Counter(
+        ast.unparse(inner) for inner in _inside(node) if isinstance(inner, ast.Attribute)
+    )
     for inner in node.body:
         if isinstance(inner, ast.If) and _pure(test := _inlined(inner.test, derived, _DEEPEST)):
             for call in (line.value for line in inner.body if isinstance(line, ast.Expr)):

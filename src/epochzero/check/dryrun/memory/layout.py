@@ -235,7 +235,9 @@ class _Model:
         self._place_others()
         self.interior = self._interior({n: m[3] or "" for n, m in inside.items()})
         named = trace.names.items()
-        self.experts = {n for n, name in named if trace.kind(n) in _OF_MODEL and _EXPERT.search(name)}
+        self.experts = {
+            n for n, name in named if trace.kind(n) in _OF_MODEL and _EXPERT.search(name)
+        }
 
     def _place_others(self) -> None:
         """What belongs to no block runs next to the block whose storages come before it in time.
