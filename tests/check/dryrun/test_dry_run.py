@@ -412,8 +412,9 @@ LONG = """
         ("print((model(x).argmax(0) == y).sum())", "error"),
         ("nn.Linear(8, 4).load_state_dict({'module.weight': model.weight})", "error"),
         ("print(x @ y.double())", "error"),
+        ("y.add_(loss.detach())", "error"),
     ],
-    ids=["sizes", "keys", "types"],
+    ids=["sizes", "keys", "types", "cast"],
 )
 def test_what_a_shortened_loop_cannot_cause_is_certain(
     tmp_path: Path, after: str, severity: str
@@ -443,6 +444,13 @@ for epoch in range(300):
     [
         ("[]", "seen.append(loss.detach())", "json.dumps(seen)", "error"),
         ("[]", "seen.append(loss.item())", "seen[0].cpu()", "error"),
+        (
+            "[]",
+            "if epoch % 5 == 0: seen.append(1.0)",
+            "torch.ones(300) + torch.tensor(seen)",
+            "error",
+        ),
+        ("[]", "if epoch % 5 == 0: seen.append(1.0)", "torch.ones(60) + torch.tensor(seen)", ""),
         ("{}", "seen[epoch] = loss.item()", "seen['last']", "error"),
         ("{}", "seen[epoch] = loss.item()", "seen[150]", ""),
     ],

@@ -387,7 +387,7 @@ _OF_CODE = re.compile(
     r"^module '.*' has no attribute|unexpected keyword argument|required positional argument|positional arguments? but"
     r"|object has no attribute|^This '\w+' has no attribute|loading state_dict for|objects could not be loaded"
     r"|could not find the monitored key|is not found in the evaluation metrics|is not in struct"
-    r"|at least two devices|scalar type|same dtype|can't convert cuda|not implemented for '"
+    r"|at least two devices|scalar type|same dtype|desired output type|can't convert cuda|not implemented for '"
 )
 _NOT_YET = re.compile(r"'(NoneType|int|float)' object")
 """What a variable is before the iteration that gives it its value."""
