@@ -2,7 +2,7 @@
 
 Their collections, ``lab.watch.cases.PAIRED``, were written before the searches. Their held-out parts are read with
 ``--held-out``, which is counted in ``lab/watch/evaluations.json``. ``without_relations`` are the verdicts on the same records
-without the table of relations.
+without the tables of relations.
 
     python bench/watch_relations.py --records DIR [--held-out] [--collection NAME] [--ranks] [--misses] [--only TEXT]
 """
@@ -151,7 +151,7 @@ def _train_rank(program: Path, begun: Path, rank: int, size: int, port: int) -> 
 
 @contextlib.contextmanager
 def _without_relations() -> Iterator[None]:
-    """The catalogue as it is without the table."""
+    """The catalogue as it is without the tables of relations."""
     with patch("epochzero.run.watch.faults.RELATIONS", ()):
         catalogue.cache_clear()
         yield

@@ -11,7 +11,7 @@ import pytest
 
 from epochzero.run.watch.faults import catalogue
 from epochzero.run.watch.faults._signals import classes, course
-from epochzero.run.watch.faults._text import percent
+from epochzero.run.watch.faults._table import percent
 from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.live import TOLD
 

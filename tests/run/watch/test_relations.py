@@ -15,8 +15,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
 
 from epochzero.run.watch.child.records import rank_path
-from epochzero.run.watch.faults import loss_wrong, optimizer_wrong, parameters_frozen
-from epochzero.run.watch.faults._relations import RELATIONS
+from epochzero.run.watch.faults import CURVES, RELATIONS
 from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.model import TrainingFinding
 from epochzero.run.watch.record_reader import RecordFileReader
@@ -31,6 +30,10 @@ def history_of(train: Training) -> TrainingHistory:
         train()
     assert heard.of("failed") == []
     return read_records(heard)
+
+
+def curves(word: str, history: TrainingHistory) -> list[TrainingFinding]:
+    return [found for row in CURVES if row.word == word for found in row.find(history)]
 
 
 def violations(history: TrainingHistory) -> list[TrainingFinding]:
@@ -548,7 +551,7 @@ def test_a_network_that_gets_gradients_and_belongs_to_no_optimizer(held: bool) -
             (-critic(fake).mean()).backward()
             of_generator.step()
 
-    found = list(parameters_frozen.find(history_of(train)))
+    found = curves("parameters_frozen", history_of(train))
     assert [one.text.split()[0] for one in found] == ([] if held else ["weight"])
 
 
@@ -562,7 +565,7 @@ def test_boxes_of_whole_numbers_are_no_class_indices() -> None:
             functional.smooth_l1_loss(model(torch.randn(16, 4)), boxes).backward()
             optimizer.step()
 
-    assert not any("class indices" in one.text for one in loss_wrong.find(history_of(train)))
+    assert not any("class indices" in one.text for one in curves("loss_wrong", history_of(train)))
 
 
 def _classified(output: Callable[[torch.Tensor], torch.Tensor], units: int = 1) -> Training:
@@ -647,7 +650,7 @@ def test_maximize_is_right_for_what_should_grow(tmp_path: Any) -> None:
     )
     history = _program(tmp_path, *lines)
     assert violations(history) == []
-    assert list(optimizer_wrong.find(history)) == []
+    assert curves("optimizer_wrong", history) == []
 
 
 class _LabelsItself(nn.Module):

@@ -1,7 +1,6 @@
-"""The catalogue of faults and symptoms: a module for each fault, rows of tables for symptoms and relations.
+"""The catalogue of faults and symptoms: rows of tables, grouped by what they are about.
 
-A module has ``find(history) -> Iterable[TrainingFinding]``, and is found by its presence. It reads only numbers, takes a
-history at any moment of a training, and finds nothing where the history does not show.
+A search reads only numbers, takes a history at any moment of a training, and finds nothing where the history does not show.
 """
 
 from __future__ import annotations
@@ -10,19 +9,35 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from importlib import import_module
 from importlib.resources import files
-from pkgutil import iter_modules
 from types import MappingProxyType
 
+from epochzero.run.watch.faults import (
+    calls,
+    copies,
+    data,
+    labels,
+    layers,
+    objective,
+    ranks,
+    settings,
+)
 from epochzero.run.watch.faults._experiments import EXPERIMENTS
-from epochzero.run.watch.faults._relations import RELATIONS
 from epochzero.run.watch.faults._symptoms import SYMPTOMS
 from epochzero.run.watch.faults._table import Row
 from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.model import TrainingFinding
 
 Find = Callable[[TrainingHistory], Iterable[TrainingFinding]]
+_SUBJECTS = (calls, settings, data, labels, objective, layers, copies, ranks)
+RELATIONS: Sequence[Row] = tuple(row for subject in _SUBJECTS for row in subject.RELATIONS)
+"""Relations that hold in each iteration of a correct training, between its calls, its data and its states.
+
+A curve needs many iterations to show a fault. A relation is violated in the first of them, by an event with a line: a clipping
+after the step, a target that is the input itself, a copy of the model that stays as it was.
+"""
+CURVES: Sequence[Row] = tuple(row for subject in _SUBJECTS for row in subject.CURVES)
+"""What curves, settings and statistics show of faults, where neither an experiment nor a relation does."""
 
 
 @cache
@@ -35,21 +50,25 @@ def _causes() -> Mapping[str, tuple[str, ...]]:
 @cache
 def catalogue() -> Mapping[str, Find]:
     """What looks for each fault and symptom, by its word."""
-    modules = (module.name for module in iter_modules(__path__) if not module.name.startswith("_"))
-    finds: dict[str, Find] = {name: import_module(f"{__name__}.{name}").find for name in modules}
-    tables = (*EXPERIMENTS, *RELATIONS, *SYMPTOMS)
-    for word in {*finds, *(row.word for row in tables)}:
-        rows = [row for row in tables if row.word == word]
-        finds[word] = partial(_find, rows, finds.get(word))
-    return MappingProxyType(dict(sorted(finds.items())))
+    events, curves = _by_word((*EXPERIMENTS, *RELATIONS, *SYMPTOMS)), _by_word(CURVES)
+    words = sorted({*events, *curves})
+    finds = {word: partial(_find, events.get(word, ()), curves.get(word, ())) for word in words}
+    return MappingProxyType(finds)
+
+
+def _by_word(rows: Iterable[Row]) -> Mapping[str, Sequence[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.word, []).append(row)
+    return found
 
 
 def _find(
-    rows: Sequence[Row], find: Find | None, history: TrainingHistory
+    events: Sequence[Row], curves: Sequence[Row], history: TrainingHistory
 ) -> Iterator[TrainingFinding]:
-    """What the rows find, once a line; if they find nothing, what the module of the same fault does."""
-    found = [finding for row in rows for finding in row.find(history)]
+    """What experiments, relations and symptoms show, once a line; if that is nothing, what curves do."""
+    found = [finding for row in events for finding in row.find(history)]
     by_line = {finding.place: finding for finding in reversed(found)}
     found = [finding for finding in found if by_line[finding.place] is finding]
-    for finding in found or (find(history) if find else ()):
+    for finding in found or (of for row in curves for of in row.find(history)):
         yield replace(finding, causes=_causes().get(finding.word, ()))

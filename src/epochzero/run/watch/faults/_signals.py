@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from epochzero.run.watch.faults._text import percent
+from epochzero.run.watch.faults._table import percent
 from epochzero.run.watch.history import (
     Evaluation,
     Iteration,
@@ -41,12 +41,18 @@ OF_CLASSES = (
     "cross_entropy", "nll_loss", "SparseCategoricalCrossentropy", "CategoricalCrossentropy",
 )  # fmt: skip
 """Losses for one class of several, of torch and of Keras."""
+NUMERIC = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+"""Losses for numbers."""
 _OF_TWO = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 ADAPTIVE = (
     "Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop", "Adagrad", "Lion", "Adadelta",
 )  # fmt: skip
 """Optimizers whose steps have a size of their own."""
 NORMALIZATIONS = ("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm", "RMSNorm")
+
+
+_ROUNDING = 1e-3
+"""Of the size of a parameter: a fingerprint is a sum of up to 256 of its elements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,16 +253,26 @@ def first_accuracy(evaluation: Evaluation) -> float | None:
     return evaluation.accuracy if evaluation.accuracy is not None else evaluation.agreement
 
 
-def last(series: Series) -> float | None:
-    """The last value."""
-    return float(series[-1, 1]) if len(series) else None
+def tested_accuracies(history: TrainingHistory) -> list[float]:
+    """The accuracies of the evaluations that have one."""
+    return [a for ev in evaluations(history) if (a := first_accuracy(ev)) is not None]
+
+
+def _tested_losses(history: TrainingHistory) -> list[tuple[int, float]]:
+    """The losses of the evaluations that have one, with their iterations."""
+    return [(ev.iteration, ev.loss) for ev in evaluations(history) if ev.loss is not None]
+
+
+def _tested_loss(history: TrainingHistory) -> float | None:
+    """The mean loss of the last two evaluations."""
+    losses = [loss for _, loss in _tested_losses(history)[-2:]]
+    return float(np.mean(losses)) if losses else None
 
 
 @_once
 def accuracy_gap(history: TrainingHistory) -> float | None:
     """How much better the model does on its training data than in evaluations, in accuracy."""
-    trained = train_accuracy(history)
-    tested = [a for ev in evaluations(history) if (a := first_accuracy(ev)) is not None]
+    trained, tested = train_accuracy(history), tested_accuracies(history)
     if trained is None or not tested:
         return None
     return trained - float(np.mean(tested[-2:]))
@@ -268,10 +284,10 @@ def evaluations_are_worse(history: TrainingHistory) -> bool | None:
     found, gap = course(history), accuracy_gap(history)
     if gap is not None:
         return gap > _WORSE
-    losses = [evaluation.loss for evaluation in evaluations(history) if evaluation.loss is not None]
-    if not losses or found is None or not found.finite:
+    tested = _tested_loss(history)
+    if tested is None or found is None or not found.finite:
         return None
-    return float(np.mean(losses[-2:])) > found.end + 0.5 * abs(found.end)
+    return tested > found.end + 0.5 * abs(found.end)
 
 
 @_once
@@ -302,6 +318,86 @@ def apart_at_once(history: TrainingHistory) -> float | None:
     return sum(share * examples for share, examples in trained) / count - reached
 
 
+# -- What was recorded -------------------------------------------------------------------------
+
+
+def first_forward(history: TrainingHistory) -> Iteration | None:
+    """The first inspected iteration whose layers were seen."""
+    return next((iteration for iteration in history.iterations if iteration.layers), None)
+
+
+def kinds_of(history: TrainingHistory) -> Mapping[str, str]:
+    """The kind of each layer, by its path."""
+    return {layer.path: layer.kind for layer in history.layers}
+
+
+def gradients(iterations: Iterable[Iteration]) -> list[Mapping[str, float]]:
+    """The gradients of all parameters in these iterations."""
+    found = (of for iteration in iterations for of in iteration.parameters.values())
+    return [of["gradient"] for of in found if "gradient" in of]
+
+
+def moves(history: TrainingHistory, path: str = "") -> bool:
+    """Whether the parameters under a path are being changed."""
+    return any(
+        of.get("update", {}).get("rms", 0.0) > 0
+        for iteration in history.iterations
+        for name, of in iteration.parameters.items()
+        if is_within(name, path)
+    )
+
+
+def is_within(name: str, path: str) -> bool:
+    """Whether a parameter belongs to the module at a path."""
+    return not path or name.startswith(f"{path}.")
+
+
+def fingerprints(history: TrainingHistory) -> list[Mapping[str, float]]:
+    """Those of parameters that no optimizer holds, of all iterations and evaluations that were inspected."""
+    tested = [evaluation.others for evaluation in history.evaluations]
+    return [*tested, *(iteration.others for iteration in history.iterations)]
+
+
+def has_changed(history: TrainingHistory, parameter: Parameter) -> bool:
+    """Whether a parameter that no optimizer holds was changed by other means, by more than rounding."""
+    name = parameter.name
+    values = [others[name] for others in fingerprints(history) if name in others]
+    return bool(values) and max(values) - min(values) > _ROUNDING * parameter.values.get("rms", 0.0)
+
+
+def first_inputs(moments: Iterable[Iteration | Evaluation]) -> list[Record]:
+    """The first tensor that the model is given in each of them, where there is one."""
+    return [moment.inputs[0] for moment in moments if moment.inputs]
+
+
+def batch_size(history: TrainingHistory) -> float | None:
+    """The median of the first dimension of the inputs."""
+    sizes = [of["shape"][0] for of in first_inputs(history.iterations) if of["shape"]]
+    return float(np.median(sizes)) if sizes else None
+
+
+def mean_and_spread(tensors: Iterable[Record]) -> tuple[float, float]:
+    """The medians of their means and of their standard deviations."""
+    tensors = list(tensors)
+    mean, spread = (float(np.median([of[what] for of in tensors])) for what in ("mean", "std"))
+    return mean, spread
+
+
+def neighbors(moments: Iterable[Iteration | Evaluation]) -> tuple[int, float, float]:
+    """Pairs of nearest examples, the share of them with the same label, and that share by chance."""
+    looked = [moment.likeness for moment in moments if moment.likeness.get("pairs")]
+    pairs = sum(of["pairs"] for of in looked)
+    same, chance = (
+        sum(of[what] * of["pairs"] for of in looked) for what in ("agreement", "chance")
+    )
+    return pairs, same / max(1, pairs), chance / max(1, pairs)
+
+
+def rows_of(moment: Iteration | Evaluation) -> Sequence[str]:
+    """Fingerprints of the rows of the first tensor that the model is given."""
+    return moment.inputs[0].get("rows", ()) if moment.inputs else ()
+
+
 def examples_in(tensor: Record) -> Sequence[str]:
     """Fingerprints of the examples of a batch, where each says which example it is.
 
@@ -314,7 +410,7 @@ def examples_in(tensor: Record) -> Sequence[str]:
 @_once
 def feeding(history: TrainingHistory) -> frozenset[str]:
     """Paths whose output a layer with weights takes, also through others; the rest are outputs or gates."""
-    first = next((iteration for iteration in history.iterations if iteration.layers), None)
+    first = first_forward(history)
     if first is None:
         # Where outputs are not seen it can be any but the last.
         return frozenset(layer.path for layer in history.layers[:-1])
@@ -341,11 +437,10 @@ def does_well(history: TrainingHistory) -> bool:
     if trained is not None and is_classifier(history) and shares:
         most = max(shares.values())
         return trained > most + 0.6 * (1 - most)
-    chance, tested = chance_loss(history), evaluations(history)
-    measured = [evaluation.loss for evaluation in tested if evaluation.loss is not None]
+    chance, tested = chance_loss(history), _tested_loss(history)
     if chance is not None:
-        return (float(np.mean(measured[-2:])) if measured else found.end) < 0.5 * chance
-    agreed = [evaluation.agreement for evaluation in tested if evaluation.agreement is not None]
+        return (found.end if tested is None else tested) < 0.5 * chance
+    agreed = [ev.agreement for ev in evaluations(history) if ev.agreement is not None]
     if len(agreed) > 1 and agreed[-1] < 0.6 and agreed[-1] < agreed[0] + 0.3:
         return False
     return found.fall > 0.7 and found.end <= found.best + 0.2 * (found.start - found.best)
@@ -358,7 +453,7 @@ def goes_wrong(history: TrainingHistory) -> bool:
 
 def weights(history: TrainingHistory) -> Iterable[Parameter]:
     """Parameters that are matrices or filters and belong to layers that scale what comes in."""
-    kinds = {layer.path: layer.kind for layer in history.layers}
+    kinds = kinds_of(history)
     for parameter in history.parameters:
         # The biases of a recurrent layer of Keras are a matrix.
         is_matrix = len(parameter.shape) >= 2 and not parameter.name.endswith("bias")
@@ -431,7 +526,7 @@ def first_bad(history: TrainingHistory) -> int:
 @_once
 def is_augmented(history: TrainingHistory) -> bool:
     """Whether no example comes again as it was, though each should by now."""
-    rows = [row for it in history.iterations for t in it.inputs[:1] for row in t.get("rows", ())]
+    rows = [row for iteration in history.iterations for row in rows_of(iteration)]
     sizes = [loader["examples"] for loader in history.loaders if loader["examples"]]
     if not rows or not sizes:
         return False
@@ -462,11 +557,6 @@ def judged(history: TrainingHistory) -> tuple[Iteration, ...]:
     return tuple(iteration for iteration in found if iteration.loss_function == function)
 
 
-def looked(history: TrainingHistory, first: int = 0) -> tuple[Iteration, ...]:
-    """The iterations that were looked at, from one on."""
-    return tuple(iteration for iteration in history.iterations if iteration.number >= first)
-
-
 @dataclass(frozen=True, slots=True)
 class Overfit:
     """How much better a model does on what it has seen.
@@ -487,10 +577,9 @@ class Overfit:
 @_once
 def overfits(history: TrainingHistory) -> Overfit | None:
     """Whether evaluations say so; None also where there are none."""
-    found, tested = course(history), evaluations(history)
-    losses = [(ev.iteration, ev.loss) for ev in tested if ev.loss is not None]
+    found, losses = course(history), _tested_losses(history)
     gap = accuracy_gap(history)
-    if found is None or not found.finite or not tested:
+    if found is None or not found.finite or not evaluations(history):
         return None
     best_at, best = min(losses, key=lambda pair: pair[1], default=(0, math.nan))
     end = float(np.mean([loss for _, loss in losses[-2:]])) if losses else math.nan
@@ -511,7 +600,7 @@ def overfits(history: TrainingHistory) -> Overfit | None:
 
 def _comes_again(history: TrainingHistory) -> bool:
     """Whether the training has gone on long enough to know examples by heart."""
-    rows = [row for it in history.iterations for t in it.inputs[:1] for row in t.get("rows", ())]
+    rows = [row for iteration in history.iterations for row in rows_of(iteration)]
     return len(set(rows)) < len(rows) or history.count >= _LONG
 
 
@@ -551,8 +640,7 @@ def _beats_a_trivial_answer(
     history: TrainingHistory, found: LossCourse, chance: float | None
 ) -> bool | None:
     """Whether it is right more often than the largest class, or its loss clearly below that of the mean."""
-    shares, trained = classes(history), train_accuracy(history)
-    tested = [a for ev in evaluations(history) if (a := first_accuracy(ev)) is not None]
+    shares, trained, tested = classes(history), train_accuracy(history), tested_accuracies(history)
     if shares and is_classifier(history) and (tested or trained is not None):
         most = max(shares.values())
         reached = float(np.mean(tested[-2:])) if tested else trained or 0.0
@@ -560,8 +648,8 @@ def _beats_a_trivial_answer(
             return True
     if chance is None:
         return None
-    measured = [ev.loss for ev in evaluations(history) if ev.loss is not None]
-    reached = float(np.mean(measured[-2:])) if measured else found.end
+    measured = _tested_loss(history)
+    reached = found.end if measured is None else measured
     # Of rare or noisy events a good model can predict little: just below chance is neither.
     return None if 0.95 * chance <= reached < chance else reached < chance
 

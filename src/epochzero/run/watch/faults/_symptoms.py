@@ -7,7 +7,7 @@ to show.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -25,8 +25,7 @@ from epochzero.run.watch.faults._signals import (
     train_accuracy,
     weights,
 )
-from epochzero.run.watch.faults._table import Row, Sign
-from epochzero.run.watch.faults._text import percent
+from epochzero.run.watch.faults._table import Row, Search, Sign, percent
 from epochzero.run.watch.history import Record, Series, TrainingHistory
 from epochzero.run.watch.lines.layers import activation_place
 from epochzero.run.watch.lines.settings import place_of
@@ -37,65 +36,38 @@ _CONSTANT_LOSS = 100
 """Iterations: a warm-up, and fine-tuning at a small rate, begin with tens of them at the same loss."""
 _DIVERGED = 1.5
 _UNDERFITTING_LEAST = 60
+_LOGARITHM = ("self", "the logarithm of zero or less")
+_ROOT = ("result", "the root of zero or less")
 _NAN_SOURCES = {
-    "LogBackward0": ("self", "the logarithm of zero or less"),
-    "Log2Backward0": ("self", "the logarithm of zero or less"),
-    "Log10Backward0": ("self", "the logarithm of zero or less"),
-    "Log1PBackward0": ("self", "the logarithm of zero or less"),
-    "DivBackward0": ("other", "a division by zero"),
-    "SqrtBackward0": ("result", "the root of zero or less"),
-    "RsqrtBackward0": ("result", "the root of zero or less"),
-    "ExpBackward0": ("result", "an exponential that overflows"),
-    "PowBackward0": ("self", "a power that overflows, or a root of less than zero"),
-    "AcosBackward0": ("self", "an angle out of range"),
-}
+    "Log": _LOGARITHM, "Log2": _LOGARITHM, "Log10": _LOGARITHM, "Log1P": _LOGARITHM, "Sqrt": _ROOT, "Rsqrt": _ROOT,
+    "Div": ("other", "a division by zero"), "Exp": ("result", "an exponential that overflows"),
+    "Pow": ("self", "a power that overflows, or a root of less than zero"), "Acos": ("self", "an angle out of range"),
+}  # fmt: skip
 
 
-def _of_loss(found: LossCourse, text: str) -> Sign:
-    return Sign(text, evidence={"first loss": found.start, "last loss": found.end})
+def _in_course(
+    least: int,
+    test: Callable[[LossCourse], bool],
+    text: Callable[[LossCourse, int], str],
+    *,
+    unless_well: bool = False,
+) -> Search:
+    """The search for a course of the loss, of at least so many values."""
+
+    def search(history: TrainingHistory) -> Sign | None:
+        found = course(history)
+        if found is None or found.count < least or not test(found):
+            return None
+        if unless_well and does_well(history):
+            return None
+        evidence = {"first loss": found.start, "last loss": found.end}
+        return Sign(text(found, history.count), evidence=evidence)
+
+    return search
 
 
-def _loss_not_falling(history: TrainingHistory) -> Sign | None:
-    found = course(history)
-    if found is None or found.count < _CONSTANT_LOSS or not found.finite or abs(found.fall) > 0.03:
-        return None
-    text = (
-        f"The loss was {found.start:.4g} and is {found.end:.4g} after {history.count} iterations."
-    )
-    return _of_loss(found, text)
-
-
-def _loss_rising(history: TrainingHistory) -> Sign | None:
-    found = course(history)
-    if found is None or found.count < 20 or found.rise <= 0.1 * abs(found.start):
-        return None
-    text = (
-        f"The loss was {found.start:.4g} and is {found.end:.4g} after {history.count} iterations."
-    )
-    return _of_loss(found, text)
-
-
-def _loss_oscillating(history: TrainingHistory) -> Sign | None:
-    """The loss jumps by more than it falls."""
-    found = course(history)
-    if found is None or found.count < 30 or found.roughness < 0.35 or does_well(history):
-        return None
-    change = percent(found.roughness)
-    return _of_loss(
-        found, f"The loss changes by {change} of its value from one iteration to the next."
-    )
-
-
-def _loss_plateau(history: TrainingHistory) -> Sign | None:
-    """The loss stops falling far from what could be reached."""
-    found = course(history)
-    if found is None or found.count < 60 or not 0.03 < found.fall < 0.6:
-        return None
-    if found.slope > 0.05 or does_well(history):
-        return None
-    return _of_loss(
-        found, f"The loss decreased by {percent(found.fall)} and then stayed at {found.end:.4g}."
-    )
+def _was_and_is(found: LossCourse, count: int) -> str:
+    return f"The loss was {found.start:.4g} and is {found.end:.4g} after {count} iterations."
 
 
 def _loss_vanishing(history: TrainingHistory) -> Sign | None:
@@ -106,50 +78,31 @@ def _loss_vanishing(history: TrainingHistory) -> Sign | None:
     return Sign(text, evidence={"first loss": found.first, "last loss": found.end})
 
 
-def _slow_learning(history: TrainingHistory) -> Sign | None:
-    found = course(history)
-    if found is None or found.count < 60 or not 0.005 < found.fall < 0.3 or found.slope < 0.1:
-        return None
-    return _of_loss(
-        found,
-        f"After {history.count} iterations the loss has decreased by only {percent(found.fall)} and is "
-        "still decreasing.",
-    )
-
-
 def _loss_not_a_number(history: TrainingHistory) -> Sign | None:
     """The first loss that is no number, and what the operators before it had saved."""
     loss = history.loss
     bad = ~np.isfinite(loss[:, 1]) if len(loss) else np.empty(0, bool)
     if not bad.any() and not history.nonfinite:
         return None
-    since = (
-        int(loss[int(np.argmax(bad)), 0]) if bad.any() else int(history.nonfinite[0]["iteration"])
-    )
+    first = loss[int(np.argmax(bad)), 0] if bad.any() else history.nonfinite[0]["iteration"]
     record = next(iter(history.nonfinite), None)
-    source = _nan_source(record) if record else ""
-    return Sign(
-        f"The loss is not finite from iteration {since} on{source}.",
-        since=since,
-        place=place_of(record) if record else None,
-    )
+    text = f"The loss is not finite from iteration {int(first)} on{_nan_source(record) if record else ''}."
+    return Sign(text, place_of(record) if record else None, int(first))
 
 
 def _nan_source(record: Record) -> str:
     for operator in record.get("operators", ()):
-        name = operator["operator"]
+        name = operator["operator"].removesuffix("Backward0")
         saved, words = _NAN_SOURCES.get(name, ("", ""))
         values = operator["saved"].get(saved)
         if values and (values["zeros"] or values["negative"] or values["nonfinite"]):
-            return f": the first operator that produces it is {words} ({name.removesuffix('Backward0').lower()})"
+            return f": the first operator that produces it is {words} ({name.lower()})"
     return ""
 
 
 def _overfitting(history: TrainingHistory) -> Sign | None:
     gap = overfits(history)
-    return (
-        Sign(f"{gap.text[0].upper()}{gap.text[1:]}", since=gap.since) if gap is not None else None
-    )
+    return Sign(f"{gap.text[0].upper()}{gap.text[1:]}", since=gap.since) if gap else None
 
 
 def _underfitting(history: TrainingHistory) -> Sign | None:
@@ -161,8 +114,8 @@ def _underfitting(history: TrainingHistory) -> Sign | None:
     if not accuracy < most + 0.25 * (1 - most):
         return None
     return Sign(
-        f"{percent(accuracy)} of the training examples are classified correctly; always predicting the "
-        f"most frequent class would reach {percent(most)}."
+        f"{percent(accuracy)} of the training examples are classified correctly; always predicting the most frequent class would reach "
+        f"{percent(most)}."
     )
 
 
@@ -212,10 +165,9 @@ def _vanishing_gradient(history: TrainingHistory) -> Sign | None:
     ratio = gradient_ratio(history)
     if ratio is None or ratio > _VANISHED_RATIO or does_well(history):
         return None
-    first = next(iter(weights(history)))
-    layer = history.layer(first.layer)
-    text = f"The gradient of {first.name} is {ratio:.1e} of that of the last layer."
-    return Sign(text, layer=first.layer, place=layer.place if layer else None)
+    first = next(iter(weights(history))).name
+    text = f"The gradient of {first} is {ratio:.1e} of that of the last layer."
+    return _of_parameter(history, first, text)
 
 
 def _weights_unchanged(history: TrainingHistory) -> Sign | None:
@@ -338,19 +290,23 @@ SYMPTOMS: Sequence[Row] = (
     Row("dead_units", _dead_units, 0.65, series="constant"),
     Row("exploding_gradient", _exploding_gradient, 0.75, series="gradient"),
     Row("loss_not_a_number", _loss_not_a_number, 0.99, series="loss"),
-    Row("loss_not_falling", _loss_not_falling, 0.8, series="loss"),
-    Row("loss_oscillating", _loss_oscillating, 0.6, series="loss"),
-    Row("loss_plateau", _loss_plateau, 0.6, series="loss"),
-    Row("loss_rising", _loss_rising, 0.8, series="loss"),
+    Row("loss_not_falling", _in_course(_CONSTANT_LOSS, lambda loss: loss.finite and not abs(loss.fall) > 0.03, _was_and_is), 0.8, series="loss"),
+    Row("loss_oscillating", _in_course(30, lambda loss: not loss.roughness < 0.35, lambda loss, _:
+        f"The loss changes by {percent(loss.roughness)} of its value from one iteration to the next.", unless_well=True), 0.6, series="loss"),
+    # The loss stops falling far from what could be reached.
+    Row("loss_plateau", _in_course(60, lambda loss: 0.03 < loss.fall < 0.6 and not loss.slope > 0.05, lambda loss, _:
+        f"The loss decreased by {percent(loss.fall)} and then stayed at {loss.end:.4g}.", unless_well=True), 0.6, series="loss"),
+    Row("loss_rising", _in_course(20, lambda loss: not loss.rise <= 0.1 * abs(loss.start), _was_and_is), 0.8, series="loss"),
     Row("loss_vanishing", _loss_vanishing, 0.5, series="loss"),
     Row("overfitting", _overfitting, 0.7, series="loss"),
     Row("saturated_units", _saturated_units, 0.6, series="saturated"),
-    Row("slow_learning", _slow_learning, 0.6, series="loss"),
+    Row("slow_learning", _in_course(60, lambda loss: 0.005 < loss.fall < 0.3 and not loss.slope < 0.1, lambda loss, count:
+        f"After {count} iterations the loss has decreased by only {percent(loss.fall)} and is still decreasing."), 0.6, series="loss"),
     Row("underfitting", _underfitting, 0.65),
     Row("updates_too_large", _updates_too_large, 0.6, series="update"),
     Row("updates_too_small", _updates_too_small, 0.6, series="update"),
     Row("validation_diverging", _validation_diverging, 0.7, series="loss"),
     Row("vanishing_gradient", _vanishing_gradient, 0.65, series="gradient"),
     Row("weights_unchanged", _weights_unchanged, 0.85, series="update"),
-)
+)  # fmt: skip
 """All symptoms."""

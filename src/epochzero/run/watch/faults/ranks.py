@@ -1,0 +1,210 @@
+"""What differs between the ranks of one training, and should not, and what does not differ, and should."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from epochzero.run.watch.faults._signals import rows_of
+from epochzero.run.watch.faults._table import SHARE, Row, Sign
+from epochzero.run.watch.history import Iteration, Record, TrainingHistory
+from epochzero.run.watch.lines.layers import wrapping_place
+from epochzero.run.watch.lines.loss import loss_place
+from epochzero.run.watch.lines.settings import place_of
+from epochzero.run.watch.lines.training import backward_place, step_place
+from epochzero.run.watch.model import SourceLine
+
+_EQUAL = 1e-5
+_MOMENTS = 2
+_SAME_BATCHES = 3
+
+
+def _moments(history: TrainingHistory) -> list[list[Iteration]]:
+    """The iterations that all ranks have inspected, each as seen by the ranks in their order."""
+    ranks = [history, *(of for _, of in sorted(history.ranks.items()) if of.count)]
+    if len(ranks) < 2:
+        return []
+    numbered = [{iteration.number: iteration for iteration in of.iterations} for of in ranks]
+    common = set(numbered[0]).intersection(*numbered[1:])
+    return [[of[number] for of in numbered] for number in sorted(common)]
+
+
+def _differ(values: Sequence[float]) -> bool:
+    finite = [value for value in values if np.isfinite(value)]
+    return bool(finite) and max(finite) - min(finite) > _EQUAL * max(map(abs, finite))
+
+
+def _differing(moment: Sequence[Iteration], what: str) -> list[str]:
+    """Names of whole parameters that all ranks have and whose weight or gradient differs; a missing one counts as 0."""
+    found = []
+    for name, of in moment[0].parameters.items():
+        each = [iteration.parameters[name] for iteration in moment if name in iteration.parameters]
+        if (
+            "sharded" not in of
+            and len(each) == len(moment)
+            and _differ([values.get(what, {}).get("rms", 0.0) for values in each])
+        ):
+            found.append(name)
+    return found
+
+
+def _differs_at_start(history: TrainingHistory) -> list[str]:
+    others = [{p.name: p for p in of.parameters} for of in history.ranks.values()]
+    return [
+        p.name
+        for p in history.parameters
+        if _differ([p.values.get("rms", 0.0), *(of[p.name].values.get("rms", 0.0) for of in others if p.name in of)])
+    ]  # fmt: skip
+
+
+def _ranks_differ(history: TrainingHistory) -> Sign | None:
+    """The ranks of one training have different parameters, and why."""
+    moments = _moments(history)
+    if len(moments) < _MOMENTS:
+        return None
+    for test in (_different_steps, _different_rates, _different_parameters):
+        found = test(history, moments)
+        if found is not None:
+            return found
+    return None
+
+
+def _different_steps(
+    history: TrainingHistory, moments: Sequence[Sequence[Iteration]]
+) -> Sign | None:
+    counted: tuple[tuple[str, Callable[[Iteration], int], SourceLine | None], ...] = (
+        ("optimizer steps", lambda iteration: iteration.stepped, step_place(history)),
+        ("backward passes", lambda i: sum(i.backwards.values()), backward_place(history)),
+    )
+    for what, count, place in counted:
+        apart = [(m[0].number, [count(iteration) for iteration in m]) for m in moments]
+        apart = [(number, counts) for number, counts in apart if len(set(counts)) > 1]
+        if len(apart) >= max(_MOMENTS, 0.3 * len(moments)):
+            number, counts = apart[0]
+            text = f"In iteration {number} the ranks have {_listed(counts)} {what}."
+            return Sign(text, place, number)
+    return None
+
+
+def _different_rates(
+    history: TrainingHistory, moments: Sequence[Sequence[Iteration]]
+) -> Sign | None:
+    apart = [m for m in moments if len({iteration.rates for iteration in m}) > 1]
+    if len(apart) < _MOMENTS or apart[-1] is not moments[-1]:
+        return None
+    rates = [max(iteration.rates, default=0.0) for iteration in apart[0]]
+    text = (
+        f"In iteration {apart[0][0].number} the learning rates of the ranks are {_listed(rates)}."
+    )
+    begins = apart[0] is moments[0]
+    place = next(map(place_of, history.optimizers if begins else history.schedulers), None)
+    return Sign(text, place or step_place(history), apart[0][0].number)
+
+
+def _different_parameters(
+    history: TrainingHistory, moments: Sequence[Sequence[Iteration]]
+) -> Sign | None:
+    apart = [_differing(moment, "weight") for moment in moments]
+    if not all(apart[-_MOMENTS:]):
+        return None
+    started = _differs_at_start(history)
+    gradients = [_differing(moment, "gradient") for moment in moments]
+    reduced = sum(map(bool, gradients)) < 0.5 * len(gradients)
+    since = moments[next(n for n, names in enumerate(apart) if names)][0].number
+    evidence: dict[str, float | str] = {
+        "parameters": float(len(apart[-1])),
+        "ranks": float(len(moments[0])),
+    }
+    name = apart[-1][0]
+    if started and reduced:
+        text = (
+            f"{started[0]} differs between ranks from the start, as do {len(started) - 1} others, though gradients are the same: "
+            "it was not broadcast after it was changed."
+        )
+        layer = history.layer(started[0].rpartition(".")[0])
+        place = wrapping_place(history) or (layer.place if layer else None)
+        return Sign(text, place, since, evidence=evidence)
+    if started:
+        # Each rank of a model that is split has its own parameters, and the same batch.
+        if _same_batches(moments):
+            return None
+        text = (
+            f"{name} and {len(apart[-1]) - 1} other parameters differ between ranks from the start, and so do their gradients: "
+            "each rank trains a model of its own."
+        )
+        return Sign(text, step_place(history), since, evidence=evidence, weaker=0.1)
+    if not reduced:
+        names = next(filter(None, gradients))
+        missing = [
+            rank
+            for rank, iteration in enumerate(
+                next(m for m, g in zip(moments, gradients, strict=True) if g)
+            )
+            if "gradient" not in iteration.parameters.get(names[0], {})
+        ]
+        text = (
+            f"{names[0]} has no gradient on rank {missing[0]}: the ranks train different models."
+            if missing
+            else f"The gradient of {names[0]} is not averaged over the ranks, as of {len(names) - 1} other parameters."
+        )
+        return Sign(text, step_place(history), since, evidence=evidence)
+    text = (
+        f"{name} and {len(apart[-1]) - 1} other parameters differ between ranks from iteration {since} on, though gradients are the "
+        "same: the settings of the optimizers differ, or what they do after the gradients were averaged."
+    )
+    return Sign(text, next(map(place_of, history.optimizers), None), since, evidence=evidence)
+
+
+def _listed(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
+
+
+def _same_batches(moments: Sequence[Sequence[Iteration]]) -> bool:
+    """Whether all ranks have the same examples in each iteration, and not the same in all of them."""
+    batches = [[tuple(sorted(rows_of(iteration))) for iteration in moment] for moment in moments]
+    batches = [rows for rows in batches if all(len(examples) > 1 for examples in rows)]
+    same = [rows[0] for rows in batches if len(set(rows)) == 1]
+    return len(same) >= _SAME_BATCHES and len(same) >= SHARE * len(batches) and len(set(same)) > 1
+
+
+def _ranks_repeat_data(history: TrainingHistory) -> Sign | None:
+    """All ranks of a data-parallel training read the same batches."""
+    moments = _moments(history)
+    if not moments or not _same_batches(moments):
+        return None
+    sharded = [
+        of["sharded"] for i in moments[0][:1] for of in i.parameters.values() if "sharded" in of
+    ]
+    by_data = all(of.get("dimensions") == 1 for of in sharded) and any(
+        layer.kind.startswith("FSDP") for layer in history.layers
+    )
+    if by_data if sharded else not _differs_at_start(history):
+        text = f"All {len(moments[0])} ranks read the same examples in each iteration: more ranks add nothing."
+        loader = next(map(place_of, history.loaders), None)
+        return Sign(text, loader or loss_place(history))
+    return None
+
+
+def _epoch_not_set(history: TrainingHistory) -> Sign | None:
+    """The sampler of a distributed training shuffles all epochs alike."""
+    epochs: dict[int, list[Record]] = {}
+    for epoch in history.epochs:
+        if epoch.get("shuffles") and epoch.get("epoch") is not None:
+            epochs.setdefault(epoch["loader"], []).append(epoch)
+    for number, records in epochs.items():
+        if len(records) >= 3 and len({record["epoch"] for record in records}) == 1:
+            text = f"set_epoch is never called: in each of {len(records)} epochs the sampler shuffles the examples in the same way."
+            loader = next((x for x in history.loaders if x.get("number") == number), None)
+            return Sign(text, place_of(loader) if loader else None)
+    return None
+
+
+RELATIONS: Sequence[Row] = (
+    Row("ranks_differ", _ranks_differ, 0.95,
+        "Wrap the model in DistributedDataParallel and call the wrapper, or broadcast parameters once and average all gradients before each "
+        "step."),
+    Row("ranks_repeat_data", _ranks_repeat_data, 0.94, "Give the loader a DistributedSampler of this rank, or seed the draw of batches by rank."),
+    Row("not_shuffled", _epoch_not_set, 0.9, "Call sampler.set_epoch(epoch) before each epoch."),
+)  # fmt: skip
+CURVES: Sequence[Row] = ()
