@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from epochzero.run.watch.history import Iteration, TrainingHistory
 from epochzero.run.watch.lines.settings import place_of, setting_place
@@ -48,58 +48,45 @@ _RANGES = {
 _OWN = {"cross_entropy": "softmax", "binary_cross_entropy_with_logits": "sigmoid"}
 _OF_CLASSES = ("cross_entropy", "nll_loss")
 
-# Questions for each symptom, in order; the last one is the advice if no other applies.
-_TREE = {
-    "out of range": ("softmax", "last activation"),
-    "numerical error in forward": ("weight", "input", "rate", "activation"),
-    "numerical error in weights": ("weight", "input", "rate", "activation"),
-    "numerical error in delta weights": ("loss", "activation"),
-    "dead node": ("input", "weight", "rate", "missing activation"),
-    "saturated activation": ("input", "weight", "rate", "missing activation"),
-    "unchanged tensor in forward": ("weight", "rate", "optimizer"),
-    "unchanged tensor in delta weights": ("weight", "rate", "optimizer"),
-    "unchanged tensor in weights": ("weight", "rate", "optimizer"),
-    "invalid loss": ("linear", "rate", "optimizer"),
-    "invalid accuracy": ("linear", "rate", "optimizer"),
-    "loss not decreasing": ("weight", "input", "rate", "optimizer"),
-    "accuracy not increasing": ("weight", "input", "rate", "optimizer"),
-    "vanishing gradient": ("rate", "depth"),
-}
+_UNCHANGED = ("weight", "rate", "optimizer")
+_NOT_BETTER = ("loss_not_falling", "weight", "input", "rate", "optimizer")
+_INVALID = ("loss_not_a_number", "linear", "rate", "optimizer")
 _SYMPTOMS = {
-    "out of range": "constant_output",
-    "numerical error in forward": "activation_not_finite",
-    "numerical error in weights": "loss_not_a_number",
-    "numerical error in delta weights": "zero_gradient",
-    "dead node": "dead_units",
-    "saturated activation": "saturated_units",
-    "unchanged tensor in forward": "dead_units",
-    "unchanged tensor in delta weights": "zero_gradient",
-    "unchanged tensor in weights": "weights_unchanged",
-    "invalid loss": "loss_not_a_number",
-    "invalid accuracy": "loss_not_a_number",
-    "loss not decreasing": "loss_not_falling",
-    "accuracy not increasing": "loss_not_falling",
-    "vanishing gradient": "vanishing_gradient",
+    "out of range": ("constant_output", "softmax", "last activation"),
+    "numerical error in forward": (
+        "activation_not_finite",
+        "weight",
+        "input",
+        "rate",
+        "activation",
+    ),
+    "numerical error in weights": ("loss_not_a_number", "weight", "input", "rate", "activation"),
+    "numerical error in delta weights": ("zero_gradient", "loss", "activation"),
+    "dead node": ("dead_units", "input", "weight", "rate", "missing activation"),
+    "saturated activation": ("saturated_units", "input", "weight", "rate", "missing activation"),
+    "unchanged tensor in forward": ("dead_units", *_UNCHANGED),
+    "unchanged tensor in delta weights": ("zero_gradient", *_UNCHANGED),
+    "unchanged tensor in weights": ("weights_unchanged", *_UNCHANGED),
+    "invalid loss": _INVALID,
+    "invalid accuracy": _INVALID,
+    "loss not decreasing": _NOT_BETTER,
+    "accuracy not increasing": _NOT_BETTER,
+    "vanishing gradient": ("vanishing_gradient", "rate", "depth"),
 }
+"""The word of each symptom in our taxonomy, and its questions in order; the last is the advice if no other applies."""
 _ADVICE = {
     "softmax": ("last_activation_wrong", "Change the activation function to softmax."),
-    "last activation": (
-        "last_activation_wrong",
-        "Change the activation function of the last layer to one with the range of the labels.",
-    ),
+    "last activation": ("last_activation_wrong", "Change the activation function of the last layer to one with the range of the labels."),
     "linear": ("last_activation_wrong", "Change the activation function of the last layer."),
     "weight": ("weight_init_wrong", "Poor weight: change the initialization."),
     "input": ("input_scale_wrong", "Normalize the data."),
     "rate": ("learning_rate_too_low", "Change the learning rate."),
     "activation": ("activation_wrong", "Change the activation function at this layer."),
-    "missing activation": (
-        "activation_missing",
-        "Add a dropout layer, or a missing activation function.",
-    ),
+    "missing activation": ("activation_missing", "Add a dropout layer, or a missing activation function."),
     "loss": ("loss_wrong", "Change the loss function, or the activation function at this layer."),
     "optimizer": ("optimizer_wrong", "Change the optimizer."),
     "depth": ("activation_wrong", "Add or delete a layer, or change the sigmoid activation."),
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +109,10 @@ def find(history: TrainingHistory) -> WatchResult:
     word, fix, place = _advice(history, known, seen)
     where = f" layer {seen.layer.number}" if seen.layer else ""
     text = f"Epoch {seen.epoch.number}{where}: {seen.name}."
-    layer = seen.layer.path.partition(":")[0] if seen.layer else ""
-    symptom = TrainingFinding(_SYMPTOMS[seen.name], seen.look.number, text, layer=layer)
-    root = TrainingFinding(
-        word,
-        seen.look.number,
-        f"{text} {fix}",
-        layer=layer,
-        place=place,
-        fix=fix,
-        causes=(symptom.word,),
+    layer, since = seen.layer.name if seen.layer else "", seen.look.number
+    symptom = TrainingFinding(_SYMPTOMS[seen.name][0], since, text, layer=layer)
+    root = replace(
+        symptom, word=word, text=f"{text} {fix}", place=place, fix=fix, causes=(symptom.word,)
     )
     return WatchResult(history.count, root, (symptom,))
 
@@ -150,11 +131,8 @@ def _of_outputs(
     epoch: Epoch, known: tuple[CalledLayer, ...], recent: Recent, is_last: bool
 ) -> Iterator[_Symptom]:
     look = epoch.looks[-1]
-    shown = [
-        (layer, statistics)
-        for layer in known
-        if "mean" in (statistics := look.layers.get(layer.path, {}))
-    ]
+    outputs = ((layer, look.layers.get(layer.path, {})) for layer in known)
+    shown = [(layer, output) for layer, output in outputs if "mean" in output]
     for layer, output in shown:
         if layer is known[-1] and epoch.number == 0 and _is_out_of_range(look, layer):
             yield _Symptom("out of range", epoch, layer)
@@ -237,7 +215,7 @@ def _advice(
     history: TrainingHistory, known: tuple[CalledLayer, ...], seen: _Symptom
 ) -> tuple[str, str, SourceLine | None]:
     """Return word, advice and line of the first question that applies, otherwise of the last."""
-    *questions, otherwise = _TREE[seen.name]
+    _, *questions, otherwise = _SYMPTOMS[seen.name]
     name = next((question for question in questions if _holds(question, known, seen)), otherwise)
     word, fix = _ADVICE[name]
     made = place_of(history.optimizers[0]) if history.optimizers else None
@@ -265,9 +243,7 @@ def _holds(question: str, known: tuple[CalledLayer, ...], seen: _Symptom) -> boo
     if question == "weight":
         return any(_is_poor(look, layer) for layer in known)
     if question == "input":
-        return any(
-            argument.get("min", 0) < -1 or argument.get("max", 0) > 1 for argument in look.inputs
-        )
+        return any(of.get("min", 0) < -1 or of.get("max", 0) > 1 for of in look.inputs)
     if question == "loss":
         return seen.layer is not None and seen.layer.number + 2 >= len(known)
     return any(not LEAST_STEP <= step <= MOST_STEP for step in _steps(known, look))

@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 
+from epochzero.run.watch.faults._signals import first_accuracy
 from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines.settings import place_of, setting_place
 from epochzero.run.watch.model import SourceLine, TrainingFinding, WatchResult
@@ -73,10 +74,8 @@ def find(history: TrainingHistory) -> WatchResult:
     if not history.iterations:
         return WatchResult(history.count)
     votes = _votes(features(history))
-    named = sorted(
-        (number for number in range(len(FAULTS)) if votes[number]), key=lambda n: -votes[n]
-    )
-    found = [_finding(history, FAULTS[number], int(votes[number])) for number in named]
+    named = sorted(zip(votes, FAULTS, strict=True), key=lambda pair: -pair[0])
+    found = [_finding(history, fault, int(count)) for count, fault in named if count]
     return WatchResult(history.count, found[0] if found else None, others=tuple(found[1:]))
 
 
@@ -112,12 +111,8 @@ class _Monitor:
 
     def __init__(self, history: TrainingHistory) -> None:
         self._total = len(epochs(history))
-        self._weights = [
-            layer.weight for layer in layers(history) if layer.trained and layer.weight
-        ]
-        self._sizes = {
-            parameter.name: math.prod(parameter.shape) for parameter in history.parameters
-        }
+        self._weights = [of.weight for of in layers(history) if of.trained and of.weight]
+        self._sizes = {of.name: math.prod(of.shape) for of in history.parameters}
         self._counts = dict.fromkeys(FEATURES, 0.0)
         self._curves: dict[str, list[float]] = {name: [] for name in FEATURES[:4]}
         self._last: Mapping[str, Mapping[str, float]] = {}
@@ -125,11 +120,7 @@ class _Monitor:
     def row(self, epoch: Epoch) -> Mapping[str, float]:
         """Return the features after an epoch."""
         evaluation = epoch.evaluation
-        reached = None
-        if evaluation is not None:
-            reached = (
-                evaluation.accuracy if evaluation.accuracy is not None else evaluation.agreement
-            )
+        reached = first_accuracy(evaluation) if evaluation else None
         trained = epoch.accuracy if epoch.accuracy is not None else reached
         values = (epoch.loss, trained, evaluation.loss if evaluation else None, reached)
         for name, value in zip(FEATURES[:4], values, strict=True):
@@ -146,11 +137,8 @@ class _Monitor:
         if any(record["nonfinite"] for record in seen.values()):
             self._counts["nan_gradient"] = 1.0
             return
-        norms = [
-            seen[name]["rms"] * math.sqrt(self._sizes[name])
-            for name in self._weights
-            if name in seen
-        ]
+        known = [name for name in self._weights if name in seen]
+        norms = [seen[name]["rms"] * math.sqrt(self._sizes[name]) for name in known]
         if not norms:
             return
         ratio = norms[0] / norms[-1] if norms[-1] else math.nan
@@ -181,9 +169,8 @@ class _Monitor:
             return
         gap = accuracy[-1] - unseen_accuracy[-1]
         self._counts["gap_train_test"] += gap >= (0.1 if accuracy[-1] <= 0.9 else 0.07)
-        self._counts["oscillating_loss"] = float(
-            self._counts["oscillating_loss"] or _is_unstable(accuracy)
-        )
+        if _is_unstable(accuracy):
+            self._counts["oscillating_loss"] = 1.0
         if max(_most_gained(accuracy), _most_gained(unseen_accuracy)) < SLOW:
             self._counts["slow_converge"] = 1.0
         if len(loss) < 2:
@@ -210,9 +197,8 @@ def _most_gained(curve: Sequence[float]) -> float:
 
 @cache
 def _trained() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads(
-        files(__package__).joinpath("deepfd.json").read_text(encoding="utf-8")
-    )
+    text = files(__package__).joinpath("deepfd.json").read_text(encoding="utf-8")
+    found: Mapping[str, Any] = json.loads(text)
     return found
 
 
@@ -224,11 +210,8 @@ def scaled(values: Array, low: Array, high: Array) -> Array:
 
 def classifiers_of(model: Mapping[str, Any]) -> tuple[Neighbors | Forest, ...]:
     """Return the three classifiers of a trained model."""
-    return (
-        Neighbors.of(model["neighbors"]),
-        Forest.of([model["tree"]]),
-        Forest.of(model["forest"]),
-    )
+    trees = (Forest.of(of) for of in ([model["tree"]], model["forest"]))
+    return (Neighbors.of(model["neighbors"]), *trees)
 
 
 def _votes(values: Array) -> Array:
@@ -261,9 +244,8 @@ def _localized(history: TrainingHistory, fault: str) -> tuple[str, str, SourceLi
         word = "learning_rate_too_low" if _step(history) <= USUAL_STEP else "learning_rate_too_high"
         return word, "", setting_place(made, "lr", 1)
     if fault == "activation":
-        last = layers(history)[-1:]
-        path = last[0].path.partition(":")[0] if last else ""
-        return "last_activation_wrong", path, last[0].place if last else None
+        last = next(reversed(layers(history)), None)
+        return "last_activation_wrong", last.name if last else "", last.place if last else None
     if fault == "loss":
         return "loss_wrong", "", place_of(history.losses[0]) if history.losses else None
     return "epochs_too_few", "", None

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from epochzero.run.watch.history import Iteration, TrainingHistory
 from epochzero.run.watch.model import TrainingFinding, WatchResult
@@ -32,23 +33,13 @@ BATCHES = 5
 _INVALID, _ZERO, _UNCHANGED = "invalid", "zero", "unchanged"
 _METRICS = ("loss", "accuracy")
 _WORDS = {
-    ("forward", _INVALID): "activation_not_finite",
-    ("forward", _ZERO): "dead_units",
-    ("forward", _UNCHANGED): "dead_units",
-    ("weights", _INVALID): "loss_not_a_number",
-    ("weights", _ZERO): "weight_init_wrong",
-    ("weights", _UNCHANGED): "weights_unchanged",
-    ("loss", _INVALID): "loss_not_a_number",
-    ("loss", _UNCHANGED): "loss_not_falling",
-    ("accuracy", _INVALID): "loss_not_a_number",
-    ("accuracy", _UNCHANGED): "loss_not_falling",
-    ("delta weights", _INVALID): "exploding_gradient",
-    ("delta weights", _ZERO): "zero_gradient",
-    ("delta weights", _UNCHANGED): "zero_gradient",
-    ("output gradient", _INVALID): "exploding_gradient",
-    ("output gradient", _ZERO): "zero_gradient",
-    ("output gradient", _UNCHANGED): "zero_gradient",
-}
+    "forward": {_INVALID: "activation_not_finite", _ZERO: "dead_units", _UNCHANGED: "dead_units"},
+    "weights": {_INVALID: "loss_not_a_number", _ZERO: "weight_init_wrong", _UNCHANGED: "weights_unchanged"},
+    "loss": {_INVALID: "loss_not_a_number", _UNCHANGED: "loss_not_falling"},
+    "accuracy": {_INVALID: "loss_not_a_number", _UNCHANGED: "loss_not_falling"},
+    "delta weights": {_INVALID: "exploding_gradient", _ZERO: "zero_gradient", _UNCHANGED: "zero_gradient"},
+    "output gradient": {_INVALID: "exploding_gradient", _ZERO: "zero_gradient", _UNCHANGED: "zero_gradient"},
+}  # fmt: skip
 
 _Value = tuple[CalledLayer | None, float]
 
@@ -81,37 +72,26 @@ def _errors(history: TrainingHistory) -> Iterator[TrainingFinding]:
 
 def _phases(
     look: Iteration, known: tuple[CalledLayer, ...], loss: float | None
-) -> Iterable[tuple[str, list[_Value]]]:
-    yield (
-        "forward",
-        [
-            (layer, math.nan if seen.get("nonfinite") else seen["mean"])
-            for layer in known
-            if "mean" in (seen := look.layers.get(layer.path, {}))
-        ],
-    )
-    last_first = [layer for layer in reversed(known) if layer.trained]
-    yield "weights", _of_parameters(look, "weight", ((layer, layer.weight) for layer in last_first))
+) -> Iterator[tuple[str, list[_Value]]]:
+    outputs = ((layer, look.layers.get(layer.path, {})) for layer in known)
+    yield "forward", [(layer, _value(seen, "mean")) for layer, seen in outputs if "mean" in seen]
+    trained = [layer for layer in reversed(known) if layer.trained]
+    yield "weights", _of_parameters(look, "weight", ((layer, layer.weight) for layer in trained))
     for name, value in zip(_METRICS, (loss, look.accuracy), strict=True):
         yield name, [] if value is None else [(None, value)]
-    yield (
-        "delta weights",
-        _of_parameters(look, "gradient", ((layer, layer.weight) for layer in last_first)),
-    )
-    yield (
-        "output gradient",
-        _of_parameters(look, "gradient", ((layer, layer.bias) for layer in last_first)),
-    )
+    for name, of in (("delta weights", "weight"), ("output gradient", "bias")):
+        yield name, _of_parameters(look, "gradient", ((x, getattr(x, of)) for x in trained))
 
 
 def _of_parameters(
     look: Iteration, what: str, named: Iterable[tuple[CalledLayer, str]]
 ) -> list[_Value]:
-    return [
-        (layer, math.nan if seen.get("nonfinite") else seen["rms"])
-        for layer, name in named
-        if (seen := look.parameters.get(name, {}).get(what))
-    ]
+    records = ((layer, look.parameters.get(name, {}).get(what)) for layer, name in named)
+    return [(layer, _value(seen, "rms")) for layer, seen in records if seen]
+
+
+def _value(seen: Mapping[str, Any], name: str) -> float:
+    return math.nan if seen.get("nonfinite") else float(seen[name])
 
 
 def _finding(
@@ -121,7 +101,7 @@ def _finding(
     layer: CalledLayer | None,
     known: tuple[CalledLayer, ...],
 ) -> TrainingFinding:
-    word = _WORDS[phase, error]
+    word = _WORDS[phase][error]
     if word == "dead_units" and layer is known[-1]:
         word = "constant_output"
     if layer is not None:
@@ -134,7 +114,7 @@ def _finding(
         word,
         look.number,
         text,
-        layer=layer.path.partition(":")[0] if layer else "",
+        layer=layer.name if layer else "",
         place=layer.place if layer else None,
         evidence={"phase": phase, "error": error},
     )

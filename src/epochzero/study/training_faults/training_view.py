@@ -49,6 +49,11 @@ class CalledLayer:
     reshapes: bool
     trained: bool
 
+    @property
+    def name(self) -> str:
+        """The path of the layer; for a function, of the layer that calls it."""
+        return self.path.partition(":")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
@@ -95,25 +100,20 @@ class Recent:
 
 def layers(history: TrainingHistory) -> tuple[CalledLayer, ...]:
     """Return all layers and functions that were called."""
-    of_layer: dict[str, list[tuple[str, int, bool]]] = defaultdict(list)
-    for parameter in history.parameters:
-        of_layer[parameter.layer].append(
-            (parameter.name, len(parameter.shape), parameter.trainable)
-        )
     found = []
     for number, (path, kind) in enumerate(history.order):
-        mine = of_layer.get(path, ())
+        own = [parameter for parameter in history.parameters if parameter.layer == path]
         known = history.layer(path)
         found.append(
             CalledLayer(
                 number=number,
                 path=path,
                 activation=_ACTIVATIONS.get(kind.lower().replace("_", ""), ""),
-                weight=next((name for name, sizes, _ in mine if sizes >= 2), ""),
-                bias=next((name for name, sizes, _ in mine if sizes == 1), ""),
+                weight=next((of.name for of in own if len(of.shape) >= 2), ""),
+                bias=next((of.name for of in own if len(of.shape) == 1), ""),
                 place=known.place if known else None,
                 reshapes=kind in _FLAT,
-                trained=any(trainable for _, _, trainable in mine),
+                trained=any(of.trainable for of in own),
             )
         )
     return tuple(found)
@@ -127,9 +127,7 @@ def epochs(history: TrainingHistory) -> tuple[Epoch, ...]:
     evaluations = {evaluation.iteration: evaluation for evaluation in history.evaluations}
     found: list[Epoch] = []
     for begin, end in pairwise((0, *ends)):
-        looks = tuple(
-            iteration for iteration in history.iterations if begin <= iteration.number < end
-        )
+        looks = tuple(look for look in history.iterations if begin <= look.number < end)
         if not looks:
             continue
         losses = [value for number, value in history.loss if begin <= number < end]
@@ -151,9 +149,7 @@ def _ends(history: TrainingHistory) -> Sequence[int]:
     begun = _begun(history)
     if len(begun) > 1:
         return (*begun[1:], history.count)
-    evaluated = sorted(
-        {evaluation.iteration for evaluation in history.evaluations if evaluation.iteration > 0}
-    )
+    evaluated = sorted({ev.iteration for ev in history.evaluations if ev.iteration > 0})
     if len(evaluated) > 1:
         return evaluated
     length = _batches(history.loaders[0]) if history.loaders else 0
@@ -165,9 +161,7 @@ def _ends(history: TrainingHistory) -> Sequence[int]:
 def _begun(history: TrainingHistory) -> Sequence[int]:
     """Return the first iteration of each epoch: where the loader of most iterations was restarted."""
     usual = Counter(iteration.loader for iteration in history.iterations).most_common(1)
-    of_training = (
-        epoch for epoch in history.epochs if usual and epoch.get("loader") == usual[0][0]
-    )
+    of_training = [of for of in history.epochs if usual and of.get("loader") == usual[0][0]]
     return sorted({n for record in of_training if (n := int(record["iteration"])) < history.count})
 
 
