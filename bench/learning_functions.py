@@ -26,7 +26,7 @@ from epochzero.locate.features.context import ALL, Context
 from epochzero.locate.functions.context import FunctionContext
 from epochzero.locate.functions.features import Candidates, features_of
 from epochzero.locate.functions.ranker import chosen
-from epochzero.locate.functions.table import Table
+from epochzero.locate.functions.table import FunctionTable
 from epochzero.locate.mentions import mentions
 from epochzero.locate.query import query_of
 from epochzero.locate.ranker import Trees, ranked
@@ -149,7 +149,7 @@ def _project(job: _Job) -> list[FunctionExample]:
     for case in cases_of(bugs, Repository(clone), Cache(work / "cache" / project)):
         if isinstance(case, BugCase) and case.bug.report.id in files:
             bug = case.bug.report.id
-            table = Table(case.corpus)
+            table = FunctionTable(case.corpus)
             if wanted := _wanted(case, table):
                 found.append(_example(case, table, wanted, *files[bug]))
     partial = kept.with_suffix(".partial")
@@ -159,7 +159,7 @@ def _project(job: _Job) -> list[FunctionExample]:
 
 
 def _example(
-    case: BugCase, table: Table, wanted: Sequence[int], learned: Floats, localized: bool
+    case: BugCase, table: FunctionTable, wanted: Sequence[int], learned: Floats, localized: bool
 ) -> FunctionExample:
     query, corpus = query_of(case.bug.report), case.corpus
     mentioned = mentions(query, corpus)
@@ -189,7 +189,7 @@ def _example(
     )
 
 
-def _wanted(case: BugCase, table: Table) -> list[int]:
+def _wanted(case: BugCase, table: FunctionTable) -> list[int]:
     """The rows of the functions that the fix changed."""
     found = set()
     for file in case.bug.raw["fix"]["files"]:

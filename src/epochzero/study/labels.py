@@ -47,10 +47,10 @@ def labels(corpus: Corpus, found: dict[str, Agreement]) -> Parts:
     if not found:
         return []
     rows: list[Row] = []
-    for word, each_agreement in found.items():
+    for word, measured in found.items():
         title = "two annotators, category" if word == "annotators" else word.replace("_", " ")
-        estimates = (each_agreement.accuracy, each_agreement.macro_f1, each_agreement.kappa)
-        rows.append((title, each_agreement.n, *(cell for e in estimates for cell in _cells(e))))
+        estimates = (measured.accuracy, measured.macro_f1, measured.kappa)
+        rows.append((title, measured.n, *(cell for e in estimates for cell in _cells(e))))
     columns = [Column("What"), Column("Labelled", "count")]
     for title in ("Accuracy", "Macro-F1"):
         columns.append(Column(title, "share", cases="Labelled"))
@@ -80,18 +80,16 @@ def _notes(corpus: Corpus, found: dict[str, Agreement]) -> tuple[str, ...]:
         notes.append(
             f"With the other categories that a label allows, {accepted:,} of {len(labelled):,} are right ({share:.1f} %)."
         )
-    if any(each_agreement.kappa.value is None for each_agreement in found.values()):
+    if any(measured.kappa.value is None for measured in found.values()):
         notes.append("Kappa is undefined if both always use the same class.")
     return tuple(notes)
 
 
-def _classes(each_agreement: Agreement) -> Parts:
-    titles = [taxonomy.categories()[name].title for name in each_agreement.classes]
+def _classes(measured: Agreement) -> Parts:
+    titles = [taxonomy.categories()[name].title for name in measured.classes]
     rows: list[Row] = [
         (title, s.true, s.said, s.precision, s.recall, s.f1)
-        for title, s in zip(
-            titles, class_scores(each_agreement.classes, each_agreement.matrix), strict=True
-        )
+        for title, s in zip(titles, class_scores(measured.classes, measured.matrix), strict=True)
     ]
     columns = (
         Column("Category"), Column("Labelled", "count"), Column("Diagnosed", "count"),
@@ -99,9 +97,9 @@ def _classes(each_agreement: Agreement) -> Parts:
         Column("F1", "share", cases="Labelled"),
     )  # fmt: skip
     classes = Table(
-        "classes", "Each category", columns, tuple(rows), each_agreement.n, "labelled failures"
+        "classes", "Each category", columns, tuple(rows), measured.n, "labelled failures"
     )
-    counts = [[int(value) for value in row] for row in each_agreement.matrix]
+    counts = [[int(value) for value in row] for row in measured.matrix]
     drawn = heat("confusion-figure", "Confusion matrix", titles, titles, counts,
                  down="label", across="diagnosis")  # fmt: skip
     return [classes, drawn, _confused(titles, counts)]

@@ -248,6 +248,6 @@ def _stacked(name: str, parts: Iterable[npt.NDArray[np.bool_]]) -> npt.NDArray[n
 def to_dict(found: Spectrum) -> dict[str, Any]:
     """The JSON form; an infinite score is the text "inf"."""
     described = asdict(found)
-    for each_value in (*described["layers"], *described["neurons"]):
-        each_value.update({key: "inf" for key, value in each_value.items() if value == math.inf})
+    for ranked in (*described["layers"], *described["neurons"]):
+        ranked.update({key: "inf" for key, value in ranked.items() if value == math.inf})
     return {"schema": SCHEMA, **described}

@@ -30,7 +30,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from epochzero.locate.techniques.bjxnet.network import BjxNet, Size, TrainingBug, fit
+from epochzero.locate.techniques.bjxnet.network import BjxNet, NetworkSize, TrainingBug, fit
 
 # What is said of each part, and how its code calls it: no word is in both.
 PARTS = {
@@ -38,7 +38,7 @@ PARTS = {
     "loader": (["missing", "samples", "shuffled"], ["batch", "worker", "prefetch"]),
     "saver": (["resume", "lost", "restart"], ["checkpoint", "state", "dump"]),
 }
-SMALL = Size(width=16, state=8, filters=8)
+SMALL = NetworkSize(width=16, state=8, filters=8)
 
 
 def report(said: Sequence[str]) -> np.ndarray:

@@ -59,9 +59,8 @@ def adf(archive: Archive, data: Tensor, draw: torch.Generator, seeds: int = SEED
     rounds = takewhile(
         lambda _: not archive.over, clustered(data, archive.subject.domain, seeds, draw)
     )
-    for levels, partners in gathered(
-        global_phase(archive, each_round, draw) for each_round in rounds
-    ):
+    found = (global_phase(archive, seeds_of_round, draw) for seeds_of_round in rounds)
+    for levels, partners in gathered(found):
         walk(archive, levels, partners, Local(archive, draw))
 
 

@@ -304,4 +304,4 @@ def _plain(value: Any) -> Any:
     """As JSON takes it."""
     if hasattr(value, "__dataclass_fields__"):
         return asdict(value)
-    return [_plain(each_value) for each_value in value] if isinstance(value, tuple) else value
+    return [_plain(element) for element in value] if isinstance(value, tuple) else value

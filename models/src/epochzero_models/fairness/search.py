@@ -259,8 +259,8 @@ def random_search(archive: Archive, draw: torch.Generator, seeds: int = SEEDS) -
 def gathered(rounds: Iterable[Instances]) -> Iterator[Instances]:
     """Collect instances of several rounds: a walk from few takes almost as long as one from many."""
     waiting: list[Instances] = []
-    for each_round in rounds:
-        waiting.append(each_round)
+    for instances in rounds:
+        waiting.append(instances)
         if len(waiting) == ROUNDS or sum(len(levels) for levels, _ in waiting) >= WALKERS:
             levels, partners = zip(*waiting, strict=True)
             yield torch.cat(levels), torch.cat(partners)

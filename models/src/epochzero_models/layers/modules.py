@@ -18,12 +18,8 @@ class ModuleLayers:
     def __init__(self, module: nn.Module) -> None:
         self._module = module
         self._modules = {name: value for name, value in module.named_modules() if name}
-        self._layers = {
-            name: _layer(name, each_module) for name, each_module in self._modules.items()
-        }
-        convolved = any(
-            isinstance(each_module, _OVER_SEQUENCES) for each_module in self._modules.values()
-        )
+        self._layers = {name: _layer(name, layer) for name, layer in self._modules.items()}
+        convolved = any(isinstance(layer, _OVER_SEQUENCES) for layer in self._modules.values())
         self._channels_last = () if convolved else SEQUENCES
 
     @property

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from epochzero.locate.corpus import Corpus
-from epochzero.locate.functions.table import NO_ROWS, Table
+from epochzero.locate.functions.table import NO_ROWS, FunctionTable
 from epochzero.locate.index import K1, Floats, bm25
 from epochzero.locate.mentions import Mention
 from epochzero.locate.query import PARTS, Query
@@ -74,7 +74,7 @@ class FunctionContext:
 
     def __init__(
         self,
-        table: Table,
+        table: FunctionTable,
         query: Query,
         corpus: Corpus,
         files: Floats,

@@ -17,7 +17,7 @@ import numpy as np
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.functions.context import FunctionContext, shares
 from epochzero.locate.functions.features import Candidates, features_of
-from epochzero.locate.functions.table import Table
+from epochzero.locate.functions.table import FunctionTable
 from epochzero.locate.index import Floats
 from epochzero.locate.mentions import Mention
 from epochzero.locate.query import Query
@@ -32,7 +32,7 @@ CANDIDATES = 300
 order of the guess."""
 
 
-class Functions(Table):
+class Functions(FunctionTable):
     """The functions and methods of a corpus, ranked for reports.
 
     Args:

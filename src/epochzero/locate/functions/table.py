@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NO_ROWS = np.zeros(0, np.int64)
 
 
-class Table:
+class FunctionTable:
     """The functions and methods of a corpus.
 
     Args:

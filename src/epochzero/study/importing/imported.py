@@ -109,9 +109,7 @@ def _record(
                 "link": {
                     "rule": link.rule,
                     "certainty": link.certainty,
-                    "others": [
-                        each_link.commit.sha for each_link in found if each_link is not link
-                    ],
+                    "others": [other.commit.sha for other in found if other is not link],
                 },
             }, ""
     return None, reason

@@ -20,7 +20,7 @@ _DECISIONS = frozenset(
 )
 
 
-class Size(NamedTuple):
+class FileSize(NamedTuple):
     """Size of a file.
 
     Attributes:
@@ -35,21 +35,21 @@ class Size(NamedTuple):
     complexity: float | None
 
 
-def size_of(data: bytes, path: str) -> Size:
+def size_of(data: bytes, path: str) -> FileSize:
     """Measure a Python file.
 
     >>> size_of(b"def f(x):\\n    # why\\n    return 1 if x else 2\\n", "f.py")
-    Size(lines=2, complexity=2.0)
+    FileSize(lines=2, complexity=2.0)
     """
     stripped = (line.strip() for line in data.splitlines())
     lines = sum(bool(line) and not line.startswith(b"#") for line in stripped)
     syntax = syntax_of(data, path)
     if syntax is None:
-        return Size(lines, None)
+        return FileSize(lines, None)
     kinds = [node.type for node in _nodes(syntax.root)]
     functions = kinds.count(_FUNCTION)
     decisions = sum(kind in _DECISIONS for kind in kinds)
-    return Size(lines, decisions / functions + 1 if functions else None)
+    return FileSize(lines, decisions / functions + 1 if functions else None)
 
 
 def _nodes(root: Node) -> Iterator[Node]:

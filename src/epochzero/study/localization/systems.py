@@ -102,8 +102,13 @@ def systems(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -
     table = Table("systems", "Techniques by kind of system", columns, tuple(rows), len(subjects), "bugs",
                   notes=(f"Study: {study.short}, Table 8.", *study.footnotes["systems"]), few=FEW_BUGS)  # fmt: skip
     known = [system for system in SYSTEMS if of[system]]
-    values = {f"{SYSTEMS[s]} (n = {len(of[s]):,})": [each_scores.precision.value or 0 for each_scores in found[s]] for s in known}  # fmt: skip
-    intervals = {f"{SYSTEMS[s]} (n = {len(of[s]):,})": [each_scores.precision.interval for each_scores in found[s]] for s in known}  # fmt: skip
+    precisions = {f"{SYSTEMS[s]} (n = {len(of[s]):,})": [of_technique.precision for of_technique in found[s]] for s in known}  # fmt: skip
+    values = {
+        system: [precision.value or 0 for precision in row] for system, row in precisions.items()
+    }
+    intervals = {
+        system: [precision.interval for precision in row] for system, row in precisions.items()
+    }
     drawn = bars("systems-figure", "MAP of each technique by kind of system, with 95 % intervals",
                  techniques, values, axis="MAP", percent=False, intervals=intervals)  # fmt: skip
     return [table, drawn, *_gaps(subjects, techniques, seed)] if len(known) > 1 else [table, drawn]

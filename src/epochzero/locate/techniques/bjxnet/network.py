@@ -53,7 +53,7 @@ class TrainingBug:
     wanted: NDArray[np.bool_]
 
 
-class Size(NamedTuple):
+class NetworkSize(NamedTuple):
     """The size of a network.
 
     Attributes:
@@ -80,7 +80,7 @@ class BjxNet(nn.Module):
         size: how large it is.
     """
 
-    def __init__(self, size: Size = Size()) -> None:  # noqa: B008 - an immutable tuple
+    def __init__(self, size: NetworkSize = NetworkSize()) -> None:  # noqa: B008 - an immutable tuple
         super().__init__()
         self.size = size
         self.table = nn.Parameter(torch.randn(BUCKETS, size.width) / size.width**0.5)
@@ -182,7 +182,7 @@ class BjxNet(nn.Module):
     def of(cls, arrays: Mapping[str, NDArray[np.float16]]) -> BjxNet:
         """The network with these weights."""
         state, width = arrays["start.weight"].shape
-        network = cls(Size(width, state, arrays["filters.0.weight"].shape[0]))
+        network = cls(NetworkSize(width, state, arrays["filters.0.weight"].shape[0]))
         found = {name: torch.from_numpy(of.astype(np.float32)) for name, of in arrays.items()}
         network.load_state_dict(found)
         return network.eval()
@@ -221,7 +221,7 @@ def fit(
     *,
     epochs: int,
     seed: int,
-    size: Size = Size(),  # noqa: B008 - an immutable tuple
+    size: NetworkSize = NetworkSize(),  # noqa: B008 - an immutable tuple
     device: str = "cpu",
     on_epoch: Callable[[int, float], None] | None = None,
 ) -> BjxNet:
