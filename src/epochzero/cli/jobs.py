@@ -67,9 +67,7 @@ def command(
     help="Only jobs that ended before this time: 90d, 12h, 2026-05-01.",
 )
 @click.option("--keep-failed", is_flag=True, help="Keep the logs of failed jobs.")
-@click.option(
-    "--whole", is_flag=True, help="Delete the jobs themselves too, with all their records."
-)
+@click.option("--whole", is_flag=True, help="Also delete the jobs and all their records.")
 @click.option("--dry-run", is_flag=True, help="Print what would be deleted and delete nothing.")
 @store_option
 @click.pass_obj

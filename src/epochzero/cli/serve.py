@@ -59,7 +59,7 @@ def _require(names: tuple[str, ...], extra: str) -> None:
 @click.option(
     "--authentication",
     is_flag=True,
-    help="Require tokens on loopback addresses too, for example behind a proxy.",
+    help="Also require tokens on loopback addresses, for example behind a proxy.",
 )
 @click.option("--certificate", metavar="FILE", type=_file, help="Certificate chain for HTTPS.")
 @click.option("--key", metavar="FILE", type=_file, help="Private key of the certificate.")

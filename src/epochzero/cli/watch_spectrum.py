@@ -66,7 +66,7 @@ def make_spectrum(
     with Neurons(model, "failing.jsonl"):
         model(inputs[~is_right])
 
-    Records of a watched training run are accepted too and count as one test of its layers.
+    A record of a watched training run counts as one test of its layers.
 
     \b
     epochzero watch spectrum passing.jsonl --failing failing.jsonl

@@ -239,7 +239,7 @@ def _refuse_outside(git: Git, git_dir: Path, top: Path | None) -> None:
                 waiting += (store / line for line in _alternates(store))
     except OSError as error:
         where = error.filename or git_dir
-        raise InputError(f"{where}: git would read a file that is {error.strerror}") from error
+        raise InputError(f"{where}: cannot be read: {error.strerror}") from error
 
 
 def _alternates(store: Path) -> list[str]:

@@ -56,7 +56,7 @@ def prune(
         database: the store.
         before: only jobs that ended before this time, in seconds since the epoch.
         keep_failed: skips jobs that did not succeed.
-        whole: deletes the jobs themselves too, with all their records. Their directories
+        whole: also delete the jobs and all their records. Their directories
             must be deleted first (`prune_folders`), or their journals are imported again.
         pretend: only returns what would be deleted.
         team: only jobs of this team; None for all.
