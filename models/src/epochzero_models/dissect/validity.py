@@ -36,7 +36,7 @@ def snapshot_validity(logits: Tensor, predicted: Tensor) -> Tensor:
         predicted: class that the whole model predicts, shape (n,).
 
     >>> probabilities = torch.tensor([[0.7, 0.2, 0.1], [0.7, 0.2, 0.1]])
-    >>> [round(one, 4) for one in snapshot_validity(probabilities.log(), torch.tensor([0, 1])).tolist()]
+    >>> [round(value, 4) for value in snapshot_validity(probabilities.log(), torch.tensor([0, 1])).tolist()]
     [0.7778, 0.2222]
     """
     chosen, wide = predicted[:, None], logits.double()  # a float near 1 has no room for ranks

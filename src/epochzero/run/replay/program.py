@@ -47,10 +47,10 @@ def read(path):
 
 '''
 _NOT_FINITE = """
-for one in result if isinstance(result, (tuple, list)) else (result,):
-    print(one)
-    if one is not None and one.is_floating_point():
-        assert torch.isfinite(one).all(), "the result is not finite"
+for tensor in result if isinstance(result, (tuple, list)) else (result,):
+    print(tensor)
+    if tensor is not None and tensor.is_floating_point():
+        assert torch.isfinite(tensor).all(), "the result is not finite"
 """
 _BAD = "the result is not finite"
 
