@@ -19,9 +19,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from epochzero import compiled, taxonomy
+from epochzero.diagnose.gpu_memory import held_by_others
 from epochzero.diagnose.linux_signals import LinuxSignal
 from epochzero.errors import CatalogError
 
+CONDITIONS = {"gpu_held_by_others": held_by_others}
+"""What a pattern cannot decide, by the name that a signature gives it."""
 SIGNALS, PBS_SIGNALS = 128, 256
 """Exit statuses above these are those of signals: in a shell, and in PBS."""
 Role = Literal["cause", "cascade", "wrapper", "teardown", "advice", "benign"]
@@ -55,6 +58,7 @@ class Signature:
         meaning: what happened, in a sentence or two.
         role: see `Role`.
         within: if given, must also match in the event's whole block, including its frames.
+        condition: if given, the function of `CONDITIONS` that must hold for the text, which compares its numbers.
         category, also, root_cause, phase, retry: terms of the taxonomy; empty if undetermined.
         general: the text can state any reason, which then decides the category instead.
         retry_reason: why a retry helps or does not.
@@ -73,6 +77,7 @@ class Signature:
     meaning: str
     role: Role = "cause"
     within: str = ""
+    condition: str = ""
     category: str = ""
     general: bool = False
     also: tuple[str, ...] = ()
@@ -206,7 +211,7 @@ class Catalog:
         for number in range(len(self)) if numbers is None else sorted(numbers):
             signature = self.signatures[number]
             found = _compiled(signature.pattern).search(text)
-            if found is None:
+            if found is None or (signature.condition and not CONDITIONS[signature.condition](text)):
                 continue
             if not signature.within or _compiled(signature.within).search(block):
                 captured = {k: v.strip() for k, v in found.groupdict().items() if v is not None}
@@ -332,6 +337,7 @@ _TEXTS = (
     "meaning",
     "role",
     "within",
+    "condition",
     "category",
     "root_cause",
     "phase",
@@ -387,6 +393,8 @@ def _check_words(raw: dict[str, Any]) -> None:
     for word in raw.get("also", []):
         if word not in taxonomy.categories():
             raise CatalogError(f"also {word!r} is not in the taxonomy")
+    if (name := raw.get("condition", "")) and name not in CONDITIONS:
+        raise CatalogError(f"condition {name!r} is not one of {', '.join(CONDITIONS)}")
     if raw.get("role", "cause") == "cause" and not raw.get("category"):
         raise CatalogError("cause requires category")
 
