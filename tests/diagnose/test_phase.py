@@ -112,3 +112,10 @@ def test_a_signal_while_data_are_read_belongs_to_training_once_the_loop_has_begu
     ]
     found = phase_of(stack, "interrupted", kind="KeyboardInterrupt", work=frozenset(work))
     assert found == phase
+
+
+@pytest.mark.parametrize(("work", "phase"), [("training", "training"), ("", "initialization")])
+def test_after_a_step_a_message_of_the_start_is_none_of_the_start(work: str, phase: str) -> None:
+    stack = [own("train.py", "<module>"), own("train.py", "train", "loss = model(x)"), FORWARD]
+    done = frozenset(filter(None, [work]))
+    assert phase_of(stack, "gpu_fault", work=done, stated="initialization") == phase

@@ -706,3 +706,128 @@ def test_details_elsewhere_do_not_make_a_statement_a_consequence(diagnose: Diagn
     assert found.exception is not None
     assert found.exception.type == "ValueError"
     assert found.outcome == "failed"
+
+
+IGNORED = """\
+Exception ignored in: <function Loader.__del__ at 0x7f8f98332f70>
+Traceback (most recent call last):
+  File "/opt/lib/python3.11/site-packages/torch/utils/data/dataloader.py", line 1328, in __del__
+    self._shutdown_workers()
+KeyboardInterrupt:
+"""
+INTERRUPTED = """\
+Traceback (most recent call last):
+  File "train.py", line 458, in <module>
+    main()
+KeyboardInterrupt
+"""
+IN_CHILD = """\
+Traceback (most recent call last):
+  File "<string>", line 1, in <module>
+FileNotFoundError: [Errno 2] No such file or directory: '/tmp/port-1153180.txt'
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "line"),
+    [(IGNORED + INTERRUPTED, 9), (INTERRUPTED + "\n" + IN_CHILD, 4)],
+    ids=["below an ignored exception", "before that of a child"],
+)
+def test_an_interruption_reaches_all_that_a_terminal_started(
+    diagnose: Diagnose, log: str, line: int
+) -> None:
+    found = diagnose(log)
+    assert (found.category, found.root and found.root.line) == ("interrupted", line)
+
+
+HOOK = """\
+Error in sys.excepthook:
+Traceback (most recent call last):
+  File "/opt/lib/python3.11/site-packages/IPython/core/debugger.py", line 145, in hook
+    raise ValueError(
+ValueError: `hook` is deprecated
+Original exception was:
+Traceback (most recent call last):
+  File "train.py", line 3, in <module>
+    main()
+KeyboardInterrupt
+"""
+
+
+def test_what_a_hook_could_not_report_is_the_root(diagnose: Diagnose) -> None:
+    assert diagnose(HOOK).category == "interrupted"
+
+
+ASSERTED = (
+    "0% 0/48 /pytorch/aten/src/THC/THCTensorIndex.cu:361: block: [288,0,0], thread: [96,0,0] "
+    "Assertion `srcIndex < srcSelectDimSize` failed.\n"
+)
+REPORTED_LATE = """\
+Traceback (most recent call last):
+  File "train.py", line 9, in <module>
+    output = model(batch)
+RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`
+"""
+
+
+def test_what_a_gpu_reports_after_a_failed_assertion_follows_from_it(diagnose: Diagnose) -> None:
+    found = diagnose(ASSERTED + REPORTED_LATE)
+    assert (found.category, found.root and found.root.line) == ("illegal_index", 1)
+    assert found.user_frame
+    assert found.user_frame.line == 9
+
+
+STOPPED = """\
+[WARNING] DeepSpeed Op Builder: Installed CUDA version 11.8 does not match the version torch was compiled with 12.1.
+W0127 05:55:11.043000 3800703 torch/distributed/elastic/agent/server/api.py:704] Received Signals.SIGHUP death signal, shutting down workers
+Traceback (most recent call last):
+  File "/opt/bin/torchrun", line 8, in <module>
+    sys.exit(main())
+torch.distributed.elastic.multiprocessing.api.SignalException: Process 3800703 got signal: 1
+"""
+
+
+def test_a_warning_does_not_explain_why_a_launcher_was_stopped(diagnose: Diagnose) -> None:
+    assert diagnose(STOPPED).category == "interrupted"
+
+
+TASKS = """\
+srun: error: gpu56: task 1: Exited with exit code 1
+srun: Terminating StepId=355274.0
+srun: error: gpu91: task 2: Terminated
+"""
+
+
+def test_of_tasks_that_ended_the_one_that_exited_by_itself_was_first(diagnose: Diagnose) -> None:
+    found = diagnose(TASKS)
+    assert found.root
+    assert (found.root.line, found.root.rank) == (1, 1)
+
+
+ANSWERED = "ERROR client: dial tcp 10.0.0.1:8081: connect: connection refused\n"
+
+
+@pytest.mark.parametrize(
+    ("answers", "category"), [(80, "interrupted"), (5, "communication_failure")]
+)
+def test_a_lone_process_that_went_on_for_long_did_not_end_because_of_a_lost_connection(
+    diagnose: Diagnose, answers: int, category: str
+) -> None:
+    output = "".join(f"the question of {'abcdefgh'[n % 8]} was put again\n" for n in range(answers))
+    assert diagnose(ANSWERED + output + "Terminated\n").category == category
+
+
+START = "The launcher starts all trainers of this node\nThe settings of all trainers follow here\n"
+
+
+def test_a_launcher_that_reports_an_end_after_another_start_reports_the_last_run(
+    diagnose: Diagnose,
+) -> None:
+    report = (
+        "ERROR 2026-04-12 20:49:36,804 launch_utils.py:545] ABORT!!! Out of all 4 trainers, the trainer "
+        "process with rank=[0] was aborted. Please check its log.\n"
+    )
+    settings = "".join(f"setting {'abcdefgh'[n % 8]} is on\n" for n in range(20))
+    found = diagnose(START + INTERRUPTED + START + settings + report)
+    assert found.root
+    assert (found.outcome, found.root.rank) == ("evidence_missing", 0)

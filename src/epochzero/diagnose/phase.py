@@ -104,7 +104,7 @@ def phase_of(
     decided = "" if category == "interrupted" else _decided(frames, trained=trained)
     if decided:
         return decided
-    if stated:
+    if stated and not (trained and stated == "initialization"):
         return stated
     phase = _weighed(frames, category, kind=kind, work=work)
     if category == "interrupted" and trained and phase == "preprocessing":

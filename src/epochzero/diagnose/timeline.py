@@ -164,9 +164,18 @@ def order(
     judged = _without_set_aside(_without_repeated(judged, dead=dead), dead=dead)
     judged = _with_reported_exit(judged)
     least = FAINT if failed else WEAK
-    candidates = _before_report(
-        tuple(j for j in judged if j.role == "cause" and j.claim >= least), judged
+    stopped = any(
+        j.event.uncaught and j.role == "wrapper" and j.category == "interrupted" for j in judged
     )
+    candidates = _before_report(
+        tuple(
+            j for j in judged
+            if j.role == "cause" and j.claim >= least
+            # No warning explains why somebody told a launcher to stop.
+            and not (stopped and j.event.level in QUIET and j.category != "interrupted")
+        ),
+        judged,
+    )  # fmt: skip
     if not candidates or (_only_weak(candidates) and any(map(_signalled, judged))):
         last = _as_absent(_last_resort(judged), judged)
         reported = last and _as_launcher_saw(_as_printed_last(last, judged), judged, ())
@@ -200,7 +209,8 @@ def _without_earlier_runs(judged: tuple[JudgedEvent, ...]) -> tuple[JudgedEvent,
         near = signs.get(event.log, [])
         at = bisect_right(near, event.line + BURST_LINES)
         alone = not at or near[at - 1] < starts.get(event.log, 0)
-        if died and this.role == "cause" and this.claim and _starts_run(died, this, alone=alone):
+        fails = this.role == "cause" and this.claim
+        if died and (fails or _of_launcher(this)) and _starts_run(died, this, alone=alone):
             starts[event.log] = event.line
             died.clear()
         if _refuses_arguments(this.match):
@@ -270,13 +280,15 @@ def _starts_run(deaths: Sequence[JudgedEvent], later: JudgedEvent, *, alone: boo
     if later.category in _OF_PEERS and later.category != "interrupted":
         return False
     event, death = later.event, deaths[-1]
-    if alone and event.uncaught and event.type:
+    if any(_is_signal(d.event) and d.event.log_later == event.log_later for d in deaths):
+        return False  # It reaches all processes of a terminal at once.
+    if alone and event.uncaught and event.type and later.role == "cause":
         others = [d.event for d in deaths if d.event.uncaught and d.event.trace != event.trace]
         if others and event.text not in {other.text for other in others}:
             return True
-    if death.event.starts > later.event.starts:
-        return True
     between = death.event.log_later - later.event.log_later
+    if death.event.starts > later.event.starts:
+        return later.role == "cause" or between >= LATER_LINES
     return later.claim >= ERROR_LINE and min(between, death.event.later) >= LATER_LINES_OF_RUN
 
 
@@ -295,7 +307,11 @@ def _last_resort(judged: Sequence[JudgedEvent]) -> JudgedEvent | None:
     told = [j for j in told if told[-1].event.log != j.event.log or _same_run(j, told[-1])]
     deaths = [j for j in told if j.match and j.match.status]
     killed = [j for j in deaths if _killed(j)]
-    named = [j for j in told if j.category]
+    # After a task that exited by itself, the launcher terminates the others.
+    exited = next((n for n, j in enumerate(told) if _exited(j)), len(told))
+    named = [
+        j for n, j in enumerate(told) if j.category and (n < exited or j.category != "interrupted")
+    ]
     spoken = [
         replace(j, category="process_crash")
         for j in _by_line(judged)
@@ -317,7 +333,8 @@ def _by_line(judged: Sequence[JudgedEvent]) -> list[JudgedEvent]:
 
 
 def _same_run(judged: JudgedEvent, last: JudgedEvent) -> bool:
-    return judged.event.log_later - last.event.log_later < LATER_LINES_OF_RUN
+    event, end = judged.event, last.event
+    return event.starts <= end.starts and event.log_later - end.log_later < LATER_LINES_OF_RUN
 
 
 def _only_weak(candidates: Sequence[JudgedEvent]) -> bool:
@@ -624,13 +641,13 @@ def _marked(
 _SIGNALLED = frozenset({"KeyboardInterrupt", "SignalException"})
 
 
+def _is_signal(event: LogEvent) -> bool:
+    return event.type.rpartition(".")[2] in _SIGNALLED
+
+
 def _without_handlers(judged: tuple[JudgedEvent, ...]) -> tuple[JudgedEvent, ...]:
     """Takes the claim from what failed while a process dealt with the signal that ended it."""
-    signalled = {
-        j.event.trace: j.order
-        for j in reversed(judged)
-        if j.event.type.rpartition(".")[2] in _SIGNALLED
-    }
+    signalled = {j.event.trace: j.order for j in reversed(judged) if _is_signal(j.event)}
     return _marked(
         judged,
         "teardown",
@@ -706,12 +723,13 @@ def _without_recovered(judged: tuple[JudgedEvent, ...]) -> tuple[JudgedEvent, ..
     )
     stops = {j.event.log: j.event.log_later for j in judged if _stops_job(j)}
     kills = {j.event.log: j.event.log_later for j in judged if _kills(j)}
+    sources = Counter(log for log, *_ in {_source(j.event) for j in judged})
     survived = {
         j.order
         for j in judged
         if _recovered(j, died=died)
         or _outlived(j, stops)
-        or (_only_logged(j) and _outlived(j, kills))
+        or (_only_logged(j, alone=sources[j.event.log] == 1) and _outlived(j, kills))
     }
     traces = {j.event.trace for j in judged if j.order in survived} & passed_on
     return _marked(
@@ -750,11 +768,15 @@ def _kills(judged: JudgedEvent) -> bool:
     )
 
 
-def _only_logged(judged: JudgedEvent) -> bool:
-    """Whether a process logged an error that does not end it by itself, and is about the process alone."""
+def _only_logged(judged: JudgedEvent, *, alone: bool) -> bool:
+    """Whether a process logged an error that does not end it by itself, and for which no other process waits.
+
+    Args:
+        alone: nothing shows that several processes write the log.
+    """
     event = judged.event
-    alone = judged.category not in _OF_PEERS and not _from_outside(judged)
-    return alone and event.kind == "line" and not ends_process(judged)
+    waits = judged.category in _OF_PEERS and not (alone and event.later >= LATER_LINES_OF_RUN)
+    return event.kind == "line" and not (waits or _from_outside(judged) or ends_process(judged))
 
 
 def _with_reported_exit(judged: tuple[JudgedEvent, ...]) -> tuple[JudgedEvent, ...]:
@@ -798,8 +820,12 @@ def _outlived(judged: JudgedEvent, stops: Mapping[str, int]) -> bool:
 
 def _loses_gpu(judged: JudgedEvent) -> bool:
     """Whether the process can make no further GPU call: a failed assertion in a kernel ends its context too."""
-    asserted = judged.match is not None and judged.match.signature.name.startswith("cuda/kernel-")
-    return judged.category == "gpu_fault" or asserted
+    return judged.category == "gpu_fault" or asserts_in_kernel(judged)
+
+
+def asserts_in_kernel(judged: JudgedEvent) -> bool:
+    """Whether an assertion failed in a kernel, which the program learns at one of its next calls."""
+    return judged.match is not None and judged.match.signature.name.startswith("cuda/kernel-")
 
 
 def _recovered(judged: JudgedEvent, *, died: bool) -> bool:
@@ -830,7 +856,9 @@ def _recovered(judged: JudgedEvent, *, died: bool) -> bool:
     if outside and not event.went_on:
         # A progress bar is redrawn until the signal arrives.
         continued = continued and event.log_later >= FEW_LATER_LINES
-    if event.ended_well and (continued or not (ends_process(judged) or errored)):
+    # A program that trains to the end on NaN does not notice.
+    spoiled = judged.match is None and LOSS_NAN.search(event.message[:LOOKED_AT]) is not None
+    if event.ended_well and (continued or not (spoiled or ends_process(judged) or errored)):
         return judged.role in ("cause", "cascade", "wrapper")
     return judged.role == "cause" and continued
 
@@ -1011,11 +1039,14 @@ def _root_of_process(stream: Sequence[JudgedEvent]) -> JudgedEvent:
     burst = _last_burst(stream)
     strongest = max(j.claim for j in burst)
     first = next(j for j in burst if j.claim == strongest)
-    if first.category in _OF_PEERS:
+    if first.category in _OF_PEERS and not first.event.type.endswith("BdbQuit"):
         # Several processes write here: one that failed is not survived, but waited for.
         own = [j for j in stream if j.order < first.order and _explains_peers(j)]
         if own:
             return _root_of_process(own)
+    if first.category == "gpu_fault":
+        # After a failed assertion in a kernel, every later call of a GPU library fails, whatever it reports.
+        first = next((j for j in burst if j.order < first.order and asserts_in_kernel(j)), first)
     return _root_of_chain(first, [j for j in burst if j.event.trace == first.event.trace])
 
 

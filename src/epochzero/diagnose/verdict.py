@@ -29,7 +29,14 @@ from epochzero.diagnose.model import (
 )
 from epochzero.diagnose.phase import TRAINING, phase_of, reads_sample
 from epochzero.diagnose.reading import read
-from epochzero.diagnose.timeline import BURST_LINES, EXCEPTION, JudgedEvent, Timeline, reports_death
+from epochzero.diagnose.timeline import (
+    BURST_LINES,
+    EXCEPTION,
+    JudgedEvent,
+    Timeline,
+    asserts_in_kernel,
+    reports_death,
+)
 from epochzero.logs.events import LogEvent
 from epochzero.logs.progress import last_form
 from epochzero.logs.traceback import Frame
@@ -368,12 +375,13 @@ def _stack(root: JudgedEvent, timeline: Timeline) -> tuple[Frame, ...]:
     event = root.event
     if any(is_user_frame(frame) for frame in event.frames):
         return event.frames
+    late = asserts_in_kernel(root)
     near = [
         other.event
         for other in timeline.judged
         if other.event.log == event.log
         and other.event.rank == event.rank
-        and abs(other.event.line - event.line) <= BURST_LINES
+        and (late or abs(other.event.line - event.line) <= BURST_LINES)
         and any(is_user_frame(frame) for frame in other.event.frames)
     ]
     near.sort(key=lambda e: (e.trace != event.trace, abs(e.line - event.line)))

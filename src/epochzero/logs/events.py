@@ -29,12 +29,14 @@ from epochzero.logs.prefix import Prefix, split, split_envelope, strip_ansi, use
 from epochzero.logs.progress import Progress, ProgressLine, progress_lines
 from epochzero.logs.scan import Region, Scan
 from epochzero.logs.source import HOLE, Log
-from epochzero.logs.traceback import Frame, Link, Traceback, is_header, parse
+from epochzero.logs.traceback import IGNORED, Frame, Link, Traceback, is_header, parse
 
 BLOCK_CHARS = 20_000
 LONGEST_STATEMENT = 12
 FEWEST_ANSWERS = 12
 """Number of answers that show a server at work; a report quotes the failed request and those around it."""
+_PUT_ASIDE = (IGNORED, "Error in sys.excepthook:", "--- Logging error ---")
+"""Lines above an exception that does not end a process; below a failed hook stands the one that does."""
 NEAR_LINES = 4
 """Number of lines above an exception that form its context."""
 QUIET = frozenset({"DEBUG", "INFO", "WARNING"})
@@ -583,7 +585,7 @@ class _StreamReader:
         if not found.start:
             return False
         lead = self.lines[found.start - 1]
-        if lead.text.startswith(("Exception ignored in", "--- Logging error ---")):
+        if lead.text.startswith(_PUT_ASIDE):
             return True
         from_top = any(is_uncaught(raised.frames) for raised in found.raised)
         belongs = not from_top or _ANNOUNCES.search(lead.text) is not None

@@ -96,8 +96,8 @@ _PREFIXES = (
     r"\[?(?P<time>\d{2}:\d{2}:\d{2}(?:[.,]\d{1,6})?)\]?(?=\s)[ \t]?",
     rf"\[(?P<level>{_LEVEL}|debug|info|warning|warn|error|fatal|critical) *\](?::|[ \t]-)?[ \t]?"
     r"(?:(?:[\w.:-]+ ){1,3}- )?",
-    # vLLM: ERROR 05-01 12:00:00 engine.py:12]
-    rf"(?P<level>{_LEVEL}) \d\d-\d\d (?P<time>{_CLOCK}) (?=\[?[\w./-]+:\d+\])",
+    # vLLM: ERROR 05-01 12:00:00 engine.py:12], and Paddle with a year
+    rf"(?P<level>{_LEVEL}) (?:\d{{4}}-)?\d\d-\d\d (?P<time>{_CLOCK}) (?=\[?[\w./-]+:\d+\])",
     rf"(?P<level>{_LEVEL})(?:[ \t]*[|:-][ \t]+|:(?=[\w.]+:)|[ \t]+(?=[\w.]+\.\w+[:\s]))",
 )
 

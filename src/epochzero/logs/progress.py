@@ -32,9 +32,9 @@ _BAR = re.compile(r"\d%\||\d/\d+ \[[=>.]")
 _TRANSFER = re.compile(r"\d ?[kKMGT]?i?B/s")
 """The unit of a download or upload; training counts steps, samples or tokens."""
 LOSS_NAN = re.compile(
-    r"""(?i)loss\w{0,20}["']?\W{0,4}nan\b|\bnan\W{1,3}(?:\w{1,12}\W){0,2}loss\b"""
+    r"""(?i)(?:loss|log(?:it|p)s?)[\w/]{0,20}["']?\W{0,4}nan\b|\bnan\W{1,3}(?:\w{1,12}\W){0,2}loss\b"""
 )
-"""A step with a NaN loss is no progress."""
+"""A step whose loss, or the logits or log-probabilities that it is computed from, is NaN is no progress."""
 
 
 class ProgressLine(NamedTuple):

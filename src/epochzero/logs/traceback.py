@@ -118,11 +118,14 @@ _ANNOUNCES = re.compile(
     r"(?:Exception encountered when calling [^\n]*|Graph execution error:)(?:\n|$)"
 )
 _DETAIL = re.compile(r"\s|Detected at node|Stack trace for op definition|Node: |File \"")
+IGNORED = "Exception ignored in"
+"""Start of the line above an exception that Python cannot raise, as in a destructor."""
 # What begins something of its own below a message.
 _NEXT = (
     *_LINKS,
-    "Exception ignored in",
+    IGNORED,
     "Exception in thread ",
+    "Original exception was:",
     "Process finished with exit code",
     "slurmstepd: ",
     "srun: ",
@@ -233,6 +236,7 @@ class _Reader:
             return
         header = self.lines[self.at]
         indent = _indent(header) if _HEADER.match(header) else 0
+        ignored = self.at > 0 and self.lines[self.at - 1].startswith(IGNORED)
         self.at += 1
         frames, intact = self._frames(indent)
         headline = self.lines[self.at].strip() if self.at < len(self.lines) else ""
@@ -248,7 +252,8 @@ class _Reader:
             self.at = at
             self._plain(raised, "inner")
             return
-        alone = not found[1] and not headline.endswith(":")
+        # Python prints a colon below an ignored exception even if it has no message.
+        alone = not found[1] and (ignored or not headline.endswith(":"))
         message, nested_at = ("", None) if alone else self._message(found[1], indent)
         raised.append(LoggedError(found[0], message, at, (*frames, *self._traced()), link))
         if nested_at is not None and len(raised) < MOST_RAISED:
