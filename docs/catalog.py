@@ -50,7 +50,7 @@ def pages() -> Iterator[tuple[str, str]]:
 def _borders() -> str:
     lines = ["# Borders between categories", ""]
     lines += [
-        "One question decides between two categories, phases or root causes that are easily confused.",
+        "One question decides between two categories, phases, root causes or retries that are easily confused.",
         "",
     ]
     for border in sorted(taxonomy.borders(), key=lambda b: (b.field, b.yes, b.no)):

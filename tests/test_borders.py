@@ -38,6 +38,7 @@ def test_borders_are_between_values_of_their_field() -> None:
         "category": taxonomy.categories(),
         "phase": taxonomy.phases(),
         "root_cause": taxonomy.root_causes(),
+        "retry": taxonomy.retries(),
     }
     for border in taxonomy.borders():
         assert border.yes != border.no

@@ -95,7 +95,7 @@ class Border:
         yes, no: the categories, or other values of the field, if the answer is yes or no.
         question: that decides.
         yes_example, no_example: a message on each side.
-        field: ``category``, ``phase`` or ``root_cause``.
+        field: ``category``, ``phase``, ``root_cause`` or ``retry``.
     """
 
     yes: str

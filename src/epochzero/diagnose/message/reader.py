@@ -91,11 +91,6 @@ def category_of(reading: MessageReading) -> str:
     return decided.get(reading.subject) or decided.get("any", "")
 
 
-def decided_categories() -> frozenset[str]:
-    """All categories that readings can decide."""
-    return frozenset(name for by_subject in _decisions().values() for name in by_subject.values())
-
-
 def subjects_in(text: str) -> Iterator[tuple[int, int, str]]:
     """The nouns of a text: where they begin, where they end, and the subject that they name."""
     for match in _nouns().finditer(text):
