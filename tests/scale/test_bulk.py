@@ -224,7 +224,8 @@ def test_the_same_command_goes_on_where_it_was_ended(
     monkeypatch.setattr(sources, "LOGS_PER_PART", 2)
     source = many(tmp_path / "in", 7)
     told: list[int] = []
-    diagnose_all(str(source), str(tmp_path / "out"), on_progress=told.append)
+    first = diagnose_all(str(source), str(tmp_path / "out"), on_progress=told.append)
+    assert first.parts > 2
     assert told[-1] == 7
     assert inline.most == inline.workers, "no more is begun than there are workers"
     (part, *_) = sorted((tmp_path / "out").glob("part-*"))
@@ -233,9 +234,23 @@ def test_the_same_command_goes_on_where_it_was_ended(
     calls = len(inline.called)
     again = diagnose_all(str(source), str(tmp_path / "out"))
     assert len(inline.called) == calls + 1
-    assert (again.logs, again.parts, again.parts_before) == (7, 4, 3)
+    assert (again.logs, again.parts, again.parts_before) == (7, first.parts, first.parts - 1)
     assert len(rows_of(tmp_path / "out")) == 7
     assert not list((tmp_path / "out").glob(".*"))
+
+
+def test_a_new_log_changes_few_parts(
+    inline: Inline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "LOGS_PER_PART", 4)
+    source = many(tmp_path / "in", 100)
+    first = diagnose_all(str(source), str(tmp_path / "out"))
+    write(source, {"0000a.log": WELL})
+    again = diagnose_all(str(source), str(tmp_path / "out"))
+    assert again.logs == 101
+    assert again.outcomes["no_failure"] == 1
+    assert again.parts_before >= first.parts - 3
+    assert first.parts > 15
 
 
 def test_a_log_that_changed_is_diagnosed_anew(inline: Inline, tmp_path: Path) -> None:
@@ -359,6 +374,19 @@ def test_a_study_reads_the_result(inline: Inline, tmp_path: Path) -> None:
         read_diagnoses(str(tmp_path / "out"))
 
 
+def test_other_tools_read_the_result(inline: Inline, tmp_path: Path) -> None:
+    """As `docs/scale.md` shows."""
+    duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
+    diagnose_all(str(write(tmp_path / "in", FILES)), str(tmp_path / "out"))
+    expected = {row["id"]: row["category"] for row in rows_of(tmp_path / "out").values()}
+    parts = str(tmp_path / "out" / "part-*.parquet")
+    rows = duckdb.sql(f"SELECT id, category, root.rank FROM '{parts}'").fetchall()
+    assert {name: category for name, category, _ in rows} == expected
+    assert {rank for name, _, rank in rows if name == "two"} == {1}
+    frame = polars.scan_parquet(parts).filter(polars.col("outcome") == "failed").collect()
+    assert set(frame["id"]) == {"a.log", "b.out.gz", "two"}
+
+
 def test_processes_of_this_machine_survive_the_end_of_one_of_them() -> None:
     engine = LocalEngine(2)
     try:
@@ -414,15 +442,15 @@ def test_a_driver_that_is_killed_loses_and_repeats_nothing(
         [sys.executable, tmp_path / "driver.py", source, out], stdout=subprocess.PIPE, text=True
     )
     assert driver.stdout is not None
-    assert driver.stdout.readline() == "20\n"
+    assert 0 < int(driver.stdout.readline()) < 200
     driver.kill()
     driver.wait()
     driver.stdout.close()
     assert not (out / "manifest.json").exists()
     monkeypatch.setattr(sources, "LOGS_PER_PART", 20)
     done = diagnose_all(str(source), str(out))
-    assert (done.logs, done.parts) == (200, 10)
-    assert done.parts_before >= 1
+    assert done.logs == 200
+    assert 1 <= done.parts_before < done.parts
     assert len(rows_of(out)) == 200
 
 

@@ -25,6 +25,7 @@ from epochzero.parquet import STREAMED
 from epochzero.scale.storage import Storage, Stored, arrow
 
 LOGS_PER_PART = 250
+"""On average; at most twice as many."""
 BYTES_PER_PART = 64 << 20
 LARGEST_MEMBER = 1 << 30
 """Limit for a file in an archive or Parquet file, which is held in memory; a larger one must be unpacked."""
@@ -102,6 +103,9 @@ class Part:
 def parts_of(jobs: Iterable[SourceJob], key: str) -> Iterator[Part]:
     """Divide jobs into parts, the same for the same jobs in the same order.
 
+    The name of a job decides whether a part begins with it, so that a new job changes only its own part and those up to the next
+    such name (content-defined chunking: Muthitacharoen, Chen and Mazieres, SOSP 2001).
+
     Args:
         jobs: in a reproducible order.
         key: of the run, so that parts of different runs have different names.
@@ -109,13 +113,19 @@ def parts_of(jobs: Iterable[SourceJob], key: str) -> Iterator[Part]:
     waiting: list[SourceJob] = []
     size = 0
     for job in jobs:
-        if waiting and (len(waiting) == LOGS_PER_PART or size + job.size > BYTES_PER_PART):
+        full = len(waiting) == 2 * LOGS_PER_PART or size + job.size > BYTES_PER_PART
+        if waiting and (full or _begins_part(job)):
             yield _part(waiting, key)
             waiting, size = [], 0
         waiting.append(job)
         size += job.size
     if waiting:
         yield _part(waiting, key)
+
+
+def _begins_part(job: SourceJob) -> bool:
+    digest = blake2b(job.id.encode(), digest_size=8).digest()
+    return int.from_bytes(digest) % LOGS_PER_PART == 0
 
 
 def _part(jobs: list[SourceJob], key: str) -> Part:
