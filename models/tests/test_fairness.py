@@ -413,7 +413,7 @@ def test_the_result_is_json_and_files(
     pytest.importorskip("matplotlib")
     net = train_network(people.examples)
     found = measure_fairness(net, people, budget=Budget(inputs=2000), retrain=True)
-    assert json.loads(json.dumps(found.to_dict()))["schema"] == "epochzero.model-fairness/3"
+    assert json.loads(json.dumps(found.to_dict()))["schema"] == "epochzero.model-fairness/4"
     page = to_html(fairness_report(found))
     assert all(word in page for word in ("ADF", "AEQUITAS", "What drives it"))
     write_instances(found, people, tmp_path)
@@ -423,6 +423,17 @@ def test_the_result_is_json_and_files(
     if found.retrained is not None:
         write_weights(found, tmp_path)
         net.load_state_dict(torch.load(tmp_path / "retrained.pt", weights_only=True))
+
+
+def test_thresholds_select_groups_equally_often(people: PeopleTable) -> None:
+    draw = np.random.default_rng(0)
+    sex = people.levels[:, people.domain.protected[0]].numpy()
+    probabilities = np.clip(draw.random(len(sex)) * 0.6 + 0.4 * (sex > 0), 0, 1)
+    (cuts, *_) = measure_groups(people, probabilities, 0).thresholds
+    assert len(cuts.thresholds) == 2
+    assert (cuts.difference_before.value or 0) > 0.4
+    assert cuts.difference.value is not None
+    assert cuts.difference.value < 0.2
 
 
 def test_groups_are_compared_as_scikit_learn_counts_them(people: PeopleTable) -> None:

@@ -131,6 +131,9 @@ f"domain, {share_with_interval(found.discriminated_rows)} of the rows")))  # fmt
         gaps = [disparity for disparity in disparities if disparity.attribute == attribute]
         text = ", ".join(f"{gap.criterion} {share_with_interval(gap.difference)}" for gap in gaps)
         click.echo(wrapped("Groups", f"largest differences by {attribute}: {text}"))
+    for cuts in found.groups.thresholds if found.groups else ():
+        text = f"by {cuts.attribute} would change the difference in selection from {share(cuts.difference_before.value)} to {share_with_interval(cuts.difference)}, accuracy from {share(cuts.accuracy_before.value)} to {share(cuts.accuracy.value)}"
+        click.echo(wrapped("Thresholds", text))
     for search in found.searches:
         text = f"{search.search}: {search.found:,} discriminatory instances in {search.seconds:.1f} s, {100 * search.share:.1f}\xa0% of {search.checked:,} inputs checked"
         click.echo(wrapped("Search", text))

@@ -76,6 +76,25 @@ class Disparity:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupThresholds:
+    """Thresholds that select each group equally often, measured on rows that did not choose them.
+
+    Attributes:
+        attribute: which groups.
+        thresholds: probability of the positive class from which a group is selected.
+        difference_before, difference: the largest difference in how often groups are selected.
+        accuracy_before, accuracy: of the decisions.
+    """
+
+    attribute: str
+    thresholds: Mapping[str, float]
+    difference_before: Estimate
+    difference: Estimate
+    accuracy_before: Estimate
+    accuracy: Estimate
+
+
+@dataclass(frozen=True, slots=True)
 class GroupFairness:
     """Group fairness of a model with two classes.
 
@@ -83,11 +102,13 @@ class GroupFairness:
         positive: name of the class that counts as selected.
         groups: by attribute.
         disparities: by attribute and criterion.
+        thresholds: by attribute, how far other thresholds would reduce the disparity.
     """
 
     positive: str
     groups: tuple[Group, ...]
     disparities: tuple[Disparity, ...]
+    thresholds: tuple[GroupThresholds, ...]
 
 
 def measure_groups(people: PeopleTable, probabilities: Numbers, seed: int) -> GroupFairness:
@@ -102,6 +123,7 @@ def measure_groups(people: PeopleTable, probabilities: Numbers, seed: int) -> Gr
     counted = {name: rate(predicted, labels) for name, rate in RATES.items()}
     groups: list[Group] = []
     disparities: list[Disparity] = []
+    thresholds: list[GroupThresholds] = []
     for at in people.domain.protected:
         name = people.domain.attributes[at].name
         members = _members(people, at)
@@ -116,7 +138,33 @@ def measure_groups(people: PeopleTable, probabilities: Numbers, seed: int) -> Gr
         for criterion, wanted in CRITERIA.items():
             gap = _gap(compared, predicted, labels, wanted)
             disparities.append(Disparity(name, criterion, estimate(gap, len(labels), seed)))
-    return GroupFairness(people.called(1), tuple(groups), tuple(disparities))
+        thresholds.append(_thresholds(name, members, probabilities, labels, seed))
+    return GroupFairness(people.called(1), tuple(groups), tuple(disparities), tuple(thresholds))
+
+
+def _thresholds(
+    attribute: str, members: Mapping[str, Flags], probabilities: Numbers, labels: Flags, seed: int
+) -> GroupThresholds:
+    """Thresholds that one half of the rows chooses, at the share of rows that is selected now; the other half measures them."""
+    choosing = np.random.default_rng(seed).random(len(labels)) < 0.5
+    rest = 1 - (probabilities[choosing] > 0.5).mean()
+    chosen: dict[str, float] = {}
+    each = np.full(len(labels), 0.5)
+    for value, rows in members.items():
+        if (rows & choosing).sum() >= LEAST_ROWS:
+            chosen[value] = float(np.quantile(probabilities[rows & choosing], rest))
+            each[rows] = chosen[value]
+    compared = [
+        rows[~choosing] for rows in members.values() if (rows & ~choosing).sum() >= LEAST_ROWS
+    ]
+    measured: list[Estimate] = []
+    for predicted in (probabilities > 0.5, probabilities > each):
+        decided, right = predicted[~choosing], labels[~choosing]
+        gap = _gap(compared, decided, right, CRITERIA["demographic parity"])
+        hits = int((decided == right).sum())
+        measured += [estimate(gap, len(right), seed), _share(hits, len(right))]
+    before, accuracy_before, after, accuracy = measured
+    return GroupThresholds(attribute, chosen, before, after, accuracy_before, accuracy)
 
 
 def _members(people: PeopleTable, at: int) -> dict[str, Flags]:

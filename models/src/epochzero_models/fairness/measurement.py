@@ -20,7 +20,7 @@ from epochzero_models.fairness.search_plan import searched
 from epochzero_models.fairness.subject import Subject
 from epochzero_models.fairness.table import PeopleTable
 
-SCHEMA = "epochzero.model-fairness/3"
+SCHEMA = "epochzero.model-fairness/4"
 SAMPLE = 10_000
 """Number of random inputs from which the discriminated share of the domain is estimated."""
 LOOKED_INTO = 2000

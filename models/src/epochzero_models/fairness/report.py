@@ -182,6 +182,21 @@ def _groups(fairness: Fairness) -> Iterator[Part]:
             "if groups are small; groups with fewer than 10 rows are left out. If base rates differ, not all criteria can hold.",
         ),
     )  # fmt: skip
+    yield Table(
+        "thresholds",
+        "Thresholds that select each group equally often",
+        (Column("Attribute", "identity"), Column("Thresholds"), Column("Difference before", "share"),
+         Column("Difference", "share"), _INTERVAL, Column("Accuracy before", "share"), Column("Accuracy", "share")),
+        tuple(
+            (t.attribute, ", ".join(f"{value} {cut:.3f}" for value, cut in t.thresholds.items()),
+             t.difference_before.value, t.difference.value, t.difference.interval,
+             t.accuracy_before.value, t.accuracy.value)
+            for t in found.thresholds
+        ),
+        fairness.rows,
+        "rows",
+        ("One half of the rows chooses the thresholds, the other half measures them.",),
+    )  # fmt: skip
 
 
 def _searches(fairness: Fairness) -> Table:
