@@ -435,6 +435,27 @@ def test_reports_that_are_none(
     assert said in ran.err
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"title": "Crash", ', "invalid JSON at line 1, column 20"),
+        ('{title: "Crash"}', "invalid JSON at line 1, column 2"),
+        ("{'title': 'Crash'}", "invalid JSON"),
+        ('{"title": "Crash"}\n{"title": "Hang"}', "invalid JSON at line 2"),
+        ('"Crash"', "a JSON value"),
+        ("[1, 2]", "a JSON list"),
+    ],
+)
+def test_a_json_file_is_no_prose(
+    run: Command, project: Made, tmp_path: Path, content: str, said: str
+) -> None:
+    report = tmp_path / "issue.json"
+    report.write_text(content)
+    ran = run("locate", report, "--repo", project.folder)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
 def test_what_cannot_be_used(
     run: Command, project: Made, made: Made, report: Path, tmp_path: Path
 ) -> None:

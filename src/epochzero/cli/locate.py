@@ -262,7 +262,7 @@ def _diagnosis(paths: Sequence[Path]) -> Diagnosis:
 def _report(path: Path) -> Report:
     name = "standard input" if path == STDIN else str(path)
     try:
-        return read_report(_text(path, name))
+        return read_report(_text(path, name), is_json=path.suffix == ".json")
     except InputError as error:
         raise InputError(str(error) if name in str(error) else f"{name}: {error}") from error
 

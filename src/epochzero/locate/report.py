@@ -47,16 +47,20 @@ class PastReport:
     fixed: tuple[str, ...]
 
 
-def read_report(text: str) -> Report:
+def read_report(text: str, *, is_json: bool = False) -> Report:
     """A report from what a file holds: a tracker's JSON, Markdown, or plain text.
 
     Of JSON ``title``, ``body``, ``number`` and ``created_at`` are read, as GitHub gives them; of
     other text the first line is the title.
 
+    Args:
+        text: what the file holds.
+        is_json: whether other text is refused, as the file's name says that it holds JSON.
+
     Raises:
         InputError: there is nothing to read, or it is JSON that is broken or no report.
     """
-    if _LIKE_JSON.match(text) and (raw := _json(text)) is not None:
+    if (is_json or _LIKE_JSON.match(text)) and (raw := _json(text, is_json)) is not None:
         title, body = str(raw.get("title") or ""), str(raw.get("body") or "")
         report = Report(
             _cut(_clean(title)), _cut(_clean(body)), str(raw.get("number") or ""), _opened(raw)
@@ -81,8 +85,8 @@ _LIKE_JSON = re.compile(r"\ufeff?\s*(?:\{\s*[\"}]|\[\s*[\[{\"])")
 """Prose can begin with a bracket, too: ``[Bug] ...``."""
 
 
-def _json(text: str) -> dict[str, Any] | None:
-    """The object in a text that looks like JSON; None where prose follows it.
+def _json(text: str, is_json: bool) -> dict[str, Any] | None:
+    """The object in a text that looks like JSON; None where prose follows it, unless it has to be JSON.
 
     Raises:
         InputError: it is broken, or no report.
@@ -90,15 +94,16 @@ def _json(text: str) -> dict[str, Any] | None:
     try:
         raw = json.loads(text.lstrip("\ufeff"))
     except json.JSONDecodeError as error:
-        if error.msg == "Extra data":
+        if error.msg == "Extra data" and not is_json:
             return None
         place = f"line {error.lineno}, column {error.colno}"
         raise InputError(f"the report is invalid JSON at {place}: {error.msg}") from error
     except RecursionError as error:
         raise InputError("the report is JSON that is nested too deeply") from error
     if not isinstance(raw, dict):
+        kind = "list" if isinstance(raw, list) else "value"
         raise InputError(
-            "the report is a JSON list; pass one report, an object with a title or body"
+            f"the report is a JSON {kind}; pass one report, an object with a title or body"
         )
     if "title" not in raw and "body" not in raw:
         raise InputError("the report is a JSON object without a title or a body")
