@@ -431,3 +431,15 @@ def test_many_words_fit() -> None:
     parsed = Parsed.from_bytes(parse(text, "a.txt").to_bytes())
     assert len(parsed.bags["whole"]) > 69_000
     assert (np.diff(parsed.bags["whole"].hashes.astype(np.int64)) > 0).all()
+
+
+def test_read_files_share_names_and_keep_only_arrays() -> None:
+    data = parse(b"import os\n\n\ndef load_shard():\n    return os.getcwd()\n", "a.py").to_bytes()
+    first, second = Parsed.from_bytes(data), Parsed.from_bytes(data)
+    assert first.units[0].name is second.units[0].name
+    assert first.called[0] is second.called[0]
+    assert first.imports[0].module is second.imports[0].module
+    body = first.names.base
+    assert isinstance(body, bytes)
+    assert b"load_shard" in data
+    assert b"load_shard" not in body

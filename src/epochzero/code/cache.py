@@ -269,9 +269,11 @@ def parse_snapshot(
     for key, data in _parse(snapshot, missing, _processes(workers, missing.values())):
         found[key] = Parsed.from_bytes(data)
         report(len(found), len(wanted))
+        if cache is None:
+            continue
         pending[key] = data
         size += len(data)
-        if cache and size > PENDING_BYTES:
+        if size > PENDING_BYTES:
             cache.store_many(pending)
             pending, size = {}, 0
     if cache:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from epochzero.code.words import HIGHEST_COUNT, Bag, frozen
+from epochzero.code.words import HIGHEST_COUNT, MEMO_SIZE, Bag, frozen
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -260,15 +260,18 @@ class Parsed:
         start = _HEAD.size + length
         head = json.loads(data[_HEAD.size : start])
         language, lines, raises, kinds, names, qualified, imports, called, sizes = head
-        arrays = _arrays(data, start, sizes)
+        # A copy of the arrays alone: they keep alive the whole of what they are read from.
+        arrays = _arrays(data[start:], sizes)
         bounds = arrays[7].tolist()
         table = BagTable(arrays[0], arrays[1], arrays[10], arrays[9], arrays[2])
         return cls(
             language=language,
             lines=lines,
-            units=tuple(map(Unit, kinds, names, qualified, bounds[::2], bounds[1::2])),
-            imports=tuple([Import(module, tuple(taken), n) for module, taken, n in imports]),
-            called=tuple(called),
+            units=tuple(
+                map(Unit, _same(kinds), _same(names), _same(qualified), bounds[::2], bounds[1::2])
+            ),
+            imports=tuple([Import(_SAME[module], _same(taken), n) for module, taken, n in imports]),
+            called=_same(called),
             callers=arrays[8],
             names=arrays[3],
             defined=arrays[4],
@@ -277,6 +280,23 @@ class Parsed:
             raises=raises,
             table=table,
         )
+
+
+class _Same(dict[str, str]):
+    """One object for all equal names: most names of a repository occur in many of its files."""
+
+    def __missing__(self, name: str) -> str:
+        if len(self) >= MEMO_SIZE:
+            self.clear()
+        self[name] = name
+        return name
+
+
+_SAME = _Same()
+
+
+def _same(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(map(_SAME.__getitem__, names))
 
 
 _HEAD = struct.Struct("<HII")
@@ -293,11 +313,12 @@ def _width(words: int) -> type[np.uint16 | np.uint32]:
     return np.uint16 if words <= HIGHEST_COUNT else np.uint32
 
 
-def _arrays(data: bytes, start: int, sizes: Sequence[int]) -> list[NDArray[Any]]:
+def _arrays(body: bytes, sizes: Sequence[int]) -> list[NDArray[Any]]:
     """The arrays behind the head; they share its memory and are read-only."""
     arrays = []
+    start = 0
     for width, size in zip((*_WIDTHS, _width(sizes[0])), sizes, strict=True):
-        array = np.frombuffer(data, dtype=width, count=size, offset=start)
+        array = np.frombuffer(body, dtype=width, count=size, offset=start)
         arrays.append(array)
         start += array.nbytes
     return arrays

@@ -144,7 +144,7 @@ class Sets:
 
     def __init__(self, sets: Sequence[NDArray[np.uint32]]) -> None:
         self._held = _concat(sets, np.uint32)
-        self._document = np.repeat(np.arange(len(sets)), [len(held) for held in sets])
+        self._first = _starts([len(held) for held in sets])
         self.documents = len(sets)
 
     def holders(self, hashes: NDArray[np.uint32]) -> NDArray[np.bool_]:
@@ -155,7 +155,7 @@ class Sets:
         """
         held = np.zeros((self.documents, len(hashes)), bool)
         entry, place = matches(self._held, hashes)
-        held[self._document[entry], place] = True
+        held[np.searchsorted(self._first, entry, "right") - 1, place] = True
         return held
 
 
