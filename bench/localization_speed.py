@@ -88,7 +88,8 @@ def main() -> None:
 def merged(repositories: Sequence[Path], target: Path) -> dict[str, object]:
     """Makes one repository of several: all their commits, and their files in one tree.
 
-    Of two files with the same path the first counts. The objects stay where they are.
+    Of two files with the same path the first counts. Files that a partial clone lacks are left out. The objects
+    stay where they are.
 
     Args:
         repositories: git directories.
@@ -111,7 +112,12 @@ def merged(repositories: Sequence[Path], target: Path) -> dict[str, object]:
             .split()[0]
             .decode()
         )
-        for line in _git(repository, "ls-tree", "-r", "-z", tips[-1]).split(b"\0")[:-1]:
+        lines = _git(repository, "ls-tree", "-r", "-z", tips[-1]).split(b"\0")[:-1]
+        names = b"\n".join(line.split()[2] for line in lines)
+        known = _git(repository, "cat-file", "--batch-check", given=names).splitlines()
+        for line, object_ in zip(lines, known, strict=True):
+            if object_.endswith(b" missing"):
+                continue
             entry, path = line.split(b"\t", 1)
             parts = path.split(b"/")
             above = {b"/".join(parts[:n]) for n in range(1, len(parts))}
