@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.check.dryrun.child import loops
 from epochzero.check.dryrun.child.emit import Records
 from epochzero.check.dryrun.child.loops import OutOfTime, Runtime
 from epochzero.check.dryrun.child.rewrite import RUNTIME, rewritten
@@ -306,14 +305,19 @@ def test_a_scheduler_is_stepped_over_what_is_left_out(runtime: Runtime) -> None:
     assert runtime.taken < 100
 
 
-@pytest.mark.parametrize("seconds", [loops.LONGEST_ADVANCE_S, 0.0])
-def test_one_step_too_many_is_raised_at_the_users_line(
-    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, seconds: float
-) -> None:
-    monkeypatch.setattr(loops, "LONGEST_ADVANCE_S", seconds)
+def test_one_step_too_many_is_raised_at_the_users_line(runtime: Runtime) -> None:
     with pytest.raises(ValueError, match="no step is left") as raised:
         run(STEPPING, runtime, schedule=LRScheduler(30 * 50 - 1))
     assert traceback.extract_tb(raised.value.__traceback__)[-2].lineno == 5
+
+
+def test_a_scheduler_with_an_end_is_at_its_end_after_any_number_of_steps(runtime: Runtime) -> None:
+    class OneCycle(LRScheduler):
+        total_steps = 10**9
+
+    schedule = OneCycle(10**9)
+    run("for step in range(10**9): work(); schedule.step()", runtime, schedule=schedule)
+    assert schedule.last_epoch == 10**9
 
 
 def test_a_scheduler_that_is_stepped_now_and_then_is_left_alone(runtime: Runtime) -> None:

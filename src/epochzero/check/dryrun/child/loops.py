@@ -493,21 +493,21 @@ class _Coming(Source):
 
 
 def _step(scheduler: Any, times: int) -> None:
-    """Steps a scheduler; what it raises, it raises again at the user's next step."""
+    """Steps a scheduler; what it raises, it raises again at the user's next step.
+
+    One with an end (OneCycleLR) makes only the last step: its rate follows from the number of the step, and two runs
+    agree on that number whatever the speed of the machine.
+    """
+    has_end = hasattr(scheduler, "total_steps")
+    if times and has_end and type(scheduler).step.__qualname__ == "LRScheduler.step":
+        scheduler.last_epoch += times - 1
+        times = 1
     until = time.monotonic() + LONGEST_ADVANCE_S
     with suppress(Exception):
-        for left in range(times, 0, -1):
+        for _ in range(times):
             if time.monotonic() > until:
-                _jump(scheduler, left)
                 return
             scheduler.step()
-
-
-def _jump(scheduler: Any, times: int) -> None:
-    """Its last step alone: rates that follow from the number of the step are right, and so is its end."""
-    if type(scheduler).step.__qualname__ == "LRScheduler.step":
-        scheduler.last_epoch += times - 1
-        scheduler.step()
 
 
 def _reach(holds: Callable[[int], bool]) -> int | None:
