@@ -21,6 +21,9 @@ ROOT = DOCS.parent
 REPOSITORY = os.environ.get("EPOCHZERO_REPOSITORY", "").rstrip("/")
 """Address of the repository; without one, links to files outside of `docs` become plain text."""
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#|mailto:)([^)\s#]+)(#[^)\s]*)?\)")
+SHARED = re.compile(r"^\s*\w+(?:, \w+)+: ")
+WIDTH = 88
+"""Columns of the screens of help: what the theme shows without scrolling."""
 FENCE = re.compile(r"(?ms)^(```.*?^```$)")
 
 project = "EpochZero"
@@ -32,6 +35,8 @@ exclude_patterns = ["__pycache__"]
 html_theme = "furo"
 html_title = "EpochZero"
 html_copy_source = False
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
 myst_enable_extensions = ["attrs_block", "colon_fence"]
 myst_heading_anchors = 4
 autodoc_typehints = "description"
@@ -45,6 +50,7 @@ def setup(app: Sphinx) -> None:
     """Register the generated pages and the treatment of links."""
     app.connect("builder-inited", _generate)
     app.connect("source-read", _read)
+    app.connect("autodoc-process-docstring", _join_names, priority=100)
 
 
 def _generate(_: Sphinx) -> None:
@@ -56,7 +62,7 @@ def _generate(_: Sphinx) -> None:
 
 
 def _help(command: click.Command, name: str) -> Iterator[str]:
-    context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100)
+    context = click.Context(command, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH)
     yield f"## {name}\n\n```text\n{command.get_help(context)}\n```\n"
     if isinstance(command, click.Group):
         for part in command.list_commands(context):
@@ -84,6 +90,14 @@ def _read(_: Sphinx, page: str, source: list[str]) -> None:
     source[0] = "".join(parts)
     if Path(page).name == "README":
         source[0] += "\n```{toctree}\n:maxdepth: 1\n:glob:\n\n*\n```\n"
+
+
+def _join_names(
+    _app: Sphinx, _what: str, _name: str, _object: object, _options: object, lines: list[str]
+) -> None:
+    """Make the names that share a description one word, since Napoleon reads `a, b: ...` as `b` of the type `a`."""
+    for number, line in enumerate(lines):
+        lines[number] = SHARED.sub(lambda names: names[0].replace(", ", ","), line)
 
 
 def _link(link: re.Match[str], folder: Path) -> str:

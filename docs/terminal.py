@@ -19,9 +19,9 @@ DELAY_S = 0.08
 STYLE = """
 text { font: 14px ui-monospace, Menlo, Consolas, monospace; fill: #d8dee9; white-space: pre }
 .prompt { fill: #88c0d0 } .head { fill: #ff8f86; font-weight: bold }
-.line { opacity: 0; animation: show 0.01s forwards }
+.line:not(.prompt) { opacity: 0; animation: show 0.01s forwards }
 @keyframes show { to { opacity: 1 } }
-@media (prefers-reduced-motion: reduce) { .line { animation: none; opacity: 1 } }
+@media (prefers-reduced-motion: reduce) { .line:not(.prompt) { animation: none; opacity: 1 } }
 """
 
 

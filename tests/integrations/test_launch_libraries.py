@@ -1,16 +1,28 @@
-"""The lines of `docs/integrations.md` for launchers, with the real libraries and a job that fails."""
+"""The lines of `docs/integrations.md` for launchers, with the real libraries and a job that fails.
+
+No development environment needs the libraries: in one of its own, install `accelerate submitit torchx
+hydra-submitit-launcher ray[train] kubeflow`, and SkyPilot in another.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 
 import pytest
+import yaml
 
 from epochzero.diagnose import diagnose
 
+RETRY = (Path(__file__).parents[2] / "docs/retry.md").read_text(encoding="utf-8")
+MANIFESTS = [
+    yaml.safe_load(text) for text in re.findall(r"(?ms)^```yaml\n(.*?)^```$", RETRY)
+]  # of the guide to retries
 FAILS = "def train(rate=0.1):\n    return {'rate': rate}['fox']\n"
 PROGRAM = f"{FAILS}\nif __name__ == '__main__':\n    train()\n"
 EPOCHZERO = [sys.executable, "-m", "epochzero", "run", "--", sys.executable]
@@ -75,3 +87,48 @@ def test_hydra_with_submitit(tmp_path: Path) -> None:
     done = _start(tmp_path, *EPOCHZERO, *sweep)
     assert done.returncode == 1
     assert "FAILED  Key Not Found" in done.stderr
+
+
+def test_ray_train(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboardX", reason="ray[train] needs it")
+    pytest.importorskip("ray.train.torch", reason="its trainer starts the worker")
+    trainer = (
+        "TorchTrainer(train, train_loop_config={}, scaling_config=ScalingConfig(num_workers=1))"
+    )
+    start = f"from ray.train import ScalingConfig\nfrom ray.train.torch import TorchTrainer\n{trainer}.fit()\n"
+    (tmp_path / "train.py").write_text(
+        f"{FAILS}\nif __name__ == '__main__':\n" + indent(start, "    ")
+    )
+    done = _start(tmp_path, *EPOCHZERO, "train.py")
+    assert done.returncode == 1
+    assert "FAILED  Key Not Found" in done.stderr
+    assert "train.py:2 in train" in done.stderr
+
+
+def test_kubeflow(tmp_path: Path) -> None:
+    models = pytest.importorskip("kubeflow_trainer_api.models", reason="its objects read the job")
+    (manifest,) = (found for found in MANIFESTS if found.get("kind") == "TrainJob")
+    job = models.TrainerV1alpha1TrainJob.from_dict(manifest)
+    assert job.to_dict() == manifest
+    _run_by_a_shell(tmp_path, shlex.join(job.spec.trainer.command))
+
+
+def test_skypilot(tmp_path: Path) -> None:
+    sky = pytest.importorskip("sky", reason="its objects read the task")
+    (task,) = (found for found in MANIFESTS if "run" in found)
+    read = sky.Task.from_yaml_config(task)
+    (resources,) = read.resources
+    assert resources.job_recovery["recover_on_exit_codes"] == [75, 76]
+    _run_by_a_shell(tmp_path, read.run)
+
+
+def _run_by_a_shell(folder: Path, script: str) -> None:
+    """Has bash start a job that fails, as a container or a node of the cloud does; 78 means that a retry does not help."""
+    (folder / "train.py").write_text(PROGRAM)
+    for name, module in {"epochzero": "epochzero", "torchrun": "torch.distributed.run"}.items():
+        (folder / name).write_text(f'#!/bin/sh\nexec {sys.executable} -m {module} "$@"\n')
+        (folder / name).chmod(0o755)
+    path = os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = _start(folder, "env", f"PATH={path}", "SKYPILOT_TASK_ID=t1", "bash", "-c", script)
+    assert done.returncode == 78
+    assert "train.py:2 in train" in done.stderr

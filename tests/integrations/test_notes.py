@@ -78,7 +78,7 @@ def test_a_run_of_mlflow_gets_tags_and_text(tmp_path: Path, by_number: bool) -> 
     tags = json.loads(mlflow(READ, {}))
     ours, other = tags[runs["j1"]], tags[runs["other"]]
     assert ours["epochzero.category"] == "gpu_out_of_memory"
-    assert ours["epochzero.fingerprint"].startswith("1:")
+    assert ours["epochzero.fingerprint"].startswith("2:")
     assert (ours["epochzero.retry"], ours["epochzero.decision"]) == ("fails_again", "stop")
     assert ours["mlflow.note.content"].startswith("A toy.\n\n**GPU out of memory** (attempt 1)")
     assert "At `/home/ann/train.py:7`" in ours["mlflow.note.content"]

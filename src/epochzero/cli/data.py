@@ -57,7 +57,7 @@ def command() -> None:
 
     \b
     epochzero data profile train/ -o profile.json
-    epochzero data profile train:dataset -o profile.json
+    epochzero data profile train:dataset -o dataset.json
     epochzero data validate test/ --profile profile.json
     epochzero data synthesize profile.json -n 100 -o made/
     epochzero data sample train/ -n 100 -o small/

@@ -14,6 +14,7 @@ import click
 from epochzero.cli.diagnose_many import check_many, diagnose_many, many_options
 from epochzero.cli.formats import formats, names_of
 from epochzero.cli.output import folder_option, format_option
+from epochzero.cli.parameter_type import ParamType
 from epochzero.cli.render_diagnosis import progress
 from epochzero.diagnose import (
     Catalog,
@@ -29,7 +30,7 @@ from epochzero.errors import InputError
 from epochzero.logs.source import STDIN, find_logs
 
 
-class _Time(click.ParamType[float]):
+class _Time(ParamType[float]):
     name = "time"
 
     def convert(

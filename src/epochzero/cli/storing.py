@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from epochzero.cli.parameter_type import ParamType
 from epochzero.errors import InputError
 from epochzero.run.records.home import homes
 from epochzero.store.states import JOB_STATES
@@ -97,7 +98,7 @@ def past_peaks() -> Sequence[PastPeak]:
         return ()  # a problem of the store, or its missing library, must not fail a check
 
 
-class Moment(click.ParamType[float]):
+class Moment(ParamType[float]):
     """A time in seconds since the epoch: ``7d`` ago, or a date."""
 
     name = "time"

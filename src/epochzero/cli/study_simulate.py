@@ -12,6 +12,7 @@ import click
 from epochzero.cli.layout import wrapped
 from epochzero.cli.line import line
 from epochzero.cli.output import format_option, out_option, seed_option
+from epochzero.cli.parameter_type import ParamType
 
 if TYPE_CHECKING:
     from epochzero.study.fleet import FleetStudied
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _MOST_JOBS = 10_000_000
 
 
-class _Sizes(click.ParamType[list[int]]):
+class _Sizes(ParamType[list[int]]):
     """``1000``, or ``1000..100000``: each ten times the previous one."""
 
     name = "number of jobs"

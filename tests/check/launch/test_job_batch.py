@@ -183,6 +183,27 @@ spec:
 """
 
 
+TRAIN_JOB = """\
+kind: TrainJob
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer:
+    image: train:1
+    command: [torchrun, train.py, --lr=1]
+    numNodes: 2
+    numProcPerNode: 4
+    resourcesPerNode: {limits: {nvidia.com/gpu: 4}}
+"""
+
+
+def test_the_trainer_of_a_train_job(submit: Submit) -> None:
+    (job,) = submit("kubectl apply -f job.yaml", {"job.yaml": TRAIN_JOB}).jobs
+    assert job.argv == ("--lr=1",)
+    assert (job.allocation.nodes, job.allocation.gpus) == (2, 8)
+    assert (job.container, job.launchers) == ("train:1", ("kubectl", "TrainJob", "torchrun"))
+    assert "PET_NODE_RANK" in job.environment
+
+
 def test_replicas_with_the_same_command_are_one_job(submit: Submit) -> None:
     found = submit("kubectl apply -f all.yaml", {"all.yaml": TRAINING})
     training, evaluation, ray = found.jobs

@@ -1,4 +1,4 @@
-"""Kubernetes manifests: pods, and objects with pod templates (Job, PyTorchJob, MPIJob, RayJob).
+"""Kubernetes manifests: pods, and objects with pod templates (Job, PyTorchJob, MPIJob, RayJob), TrainJob.
 
 Values are read from the composed nodes, which have line numbers.
 """
@@ -23,6 +23,14 @@ _SETS = {
     "PyTorchJob": ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"),
     "TFJob": ("TF_CONFIG",),
     "Job": ("JOB_COMPLETION_INDEX",),
+    "TrainJob": (
+        "JOB_COMPLETION_INDEX",
+        "PET_NNODES",
+        "PET_NPROC_PER_NODE",
+        "PET_NODE_RANK",
+        "PET_MASTER_ADDR",
+        "PET_MASTER_PORT",
+    ),
 }
 """Variables that the controller of a kind sets in its pods."""
 
@@ -74,6 +82,10 @@ class _Manifest:
         for spec in self.specs():
             for container in listed(entry(spec, "containers")):
                 yield self.container(container, spec, draft)
+        # A TrainJob changes the container of a runtime, which is another object of the cluster.
+        trainer = entry(self.document, "spec", "trainer")
+        if self.kind == "TrainJob" and trainer is not None:
+            yield self.container(trainer, trainer, draft)
         entrypoint = entry(self.document, "spec", "entrypoint")
         if self.kind.startswith("Ray") and isinstance(entrypoint, yaml.ScalarNode):
             place = place_of(self.script, entrypoint)
@@ -87,7 +99,8 @@ class _Manifest:
             launchers=(*draft.launchers, self.kind),
             environment={**draft.environment, **named},
         ).with_allocation(nodes=self.nodes())
-        each = self.find("nprocPerNode") or self.find("slotsPerWorker")
+        names = ("nprocPerNode", "slotsPerWorker", "numProcPerNode")
+        each = next(filter(None, map(self.find, names)), None)
         if each is not None and self.kind != "MPIJob":
             draft = draft.with_allocation(processes_per_node=count_of(written(each)))
             draft = with_source(
@@ -108,6 +121,8 @@ class _Manifest:
         spec = entry(self.document, "spec")
         if self.kind == "Job":
             return count_of(written(entry(spec, "parallelism")) or "1")
+        if self.kind == "TrainJob":
+            return count_of(written(entry(spec, "trainer", "numNodes")))
         roles = [role for key, role in entries(spec) if key.endswith("ReplicaSpecs")]
         if not roles:
             return None
@@ -163,7 +178,7 @@ class _Manifest:
 
     def resources(self, node: yaml.Node, draft: Job) -> Job:
         """GPUs, processors and memory."""
-        limits = entry(node, "resources", "limits")
+        limits = entry(node, "resources", "limits") or entry(node, "resourcesPerNode", "limits")
         gpus = 0
         for key, text, row in scalars(limits):
             word = Word(text, self.script.place(row))
