@@ -61,6 +61,7 @@ SLOW = (
     "cli/test_check_dry.py",
     "cli/test_record_command.py",
     "cli/test_watch_spectrum.py",
+    "guides",
     "integrations",
     "locate/techniques/test_bjxnet.py",
     "logs/flight_recorder/test_real_dumps.py",

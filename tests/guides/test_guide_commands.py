@@ -1,0 +1,395 @@
+"""Every command of the guides and of the command line's help runs as it is written, next to the files that it names.
+
+What cannot run here stands in `ELSEWHERE`, with the reason and, where one runs it, the test.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import re
+import runpy
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pytest
+
+from epochzero.cli import commands
+from tests.check.target.test_image import BASE, TOP, docker, packed
+from tests.check.target.test_nodes import NODES, PARTITION, TABLE, pod_host
+from tests.cli.test_label_command import write_labels
+from tests.cli.test_locate_command import LOADER, REPORT, covered
+from tests.forge import REPOSITORY, TOKEN, Forge, issue_event, pull_request_event
+from tests.ports import unused_port
+from tests.study.localization.made import Project
+from tests.waiting import PATIENCE_S
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(path.stem for path in ROOT.glob("docs/*.md"))
+PAGE_OF = {
+    **dict.fromkeys(("jobs", "show", "export", "record"), "store"),
+    **{"send": "serve", "mcp": "agents", "doctor": "install", "explain": "diagnose", "model": "models"},
+}  # fmt: skip
+"""The page in whose directory the commands of a help run; otherwise the page has the command's name."""
+BLOCK = re.compile(r"(?ms)^```([^\n]*)\n(.*?)^```$|(?<=\n\n)((?:    [^\n]*\n)+)")
+COMMAND = re.compile(r"(?:\$ |- run: |- )?((?:.*\| |srun )?(?:[A-Z_]+=\S+ )?(?:\S+/)?epochzero [^|].*)")  # fmt: skip
+SERVERS = re.compile(r"epochzero (serve( .*--key key.pem)?|mcp --http \S+|check --serve &)$")
+
+ELSEWHERE = {
+    r"s3://": "needs a bucket: tests/scale/test_bulk.py, test_ray.py",
+    r"record --job-id": "needs Slurm: tests/slurm, tests/cli/test_record_command.py",
+    r"--notify https": "needs a network: tests/run/reports/test_notifications.py",
+    r"mcp --http 10\.": "an address of another machine; the same on this one runs",
+    r"mcp( --root|$)": "speaks over standard input: tests/agents/test_agents.py",
+    r"--sign-in": "needs a provider of accounts: tests/web/test_accounts.py",
+    r"token --revoke": "names a token: tests/web/test_asking.py",
+    r"label \S+ (--adjudicate )?--as": "needs a terminal: tests/cli/test_label_command.py",
+    r"github comment": "needs the artifact of another workflow: tests/cli/test_github_command.py",
+    r"--python \.venv": "names an environment: tests/cli/test_target_command.py",
+    r"postgresql://": "needs a database: tests/store",
+    r"send https": "needs a server: tests/web/test_sending.py",
+    r"show 68e5d1": "names a job of another machine",
+    r"adult\.data|net\.py:small|--target income": "needs the data set Adult: models/tests/test_fairness.py",
+    r"spectrum|watch\.jsonl": "needs recordings: tests/cli/test_watch_spectrum.py, tests/run/watch",
+}
+NOT_YET = ("memory", "models", "replay", "retry", "run", "study", "target", "watch")
+PAGES_ELSEWHERE = {
+    "check": "tests/cli/test_check_command.py, tests/cli/test_check_dry.py",
+    **dict.fromkeys(
+        NOT_YET, "only parsed, by tests/test_docs.py: not all of these commands ran yet"
+    ),
+}
+
+TRAIN = """
+import argparse, time
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=2)
+parser.add_argument("--data", default="data")
+options = parser.parse_args()
+for step in range(options.epochs * 30):
+    print(f"step {step + 1}/{options.epochs * 30} loss {1 / (step + 1):.4f}", flush=True)
+    time.sleep(0.002)
+print({"rate": 0.1}["fox"])
+"""
+TRAIN_WITH_TORCH = """
+import argparse
+import torch
+from torch import nn
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--batch", "--batch-size", dest="batch", type=int, default=8)
+options = parser.parse_args()
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(12):
+    inputs = torch.rand(options.batch, 4)
+    loss = nn.functional.cross_entropy(model(inputs), torch.arange(options.batch) % 2)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    print(f"step {step} loss {loss.item():.4f}", flush=True)
+model.eval()
+print(model(torch.rand(1, 5)))
+"""
+WITH_TORCH = {"memory", "replay", "watch", "models"}
+"""The pages whose jobs train with PyTorch; importing it takes seconds."""
+NET = """
+import torch
+from torch import nn
+
+def build():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
+"""
+DATA = """
+import numpy as np
+
+def made(seed):
+    values = np.random.default_rng(seed).normal(size=(240, 3)).astype("float32")
+    return values, (values[:, 0] > 0.3 * np.sin(9 * values[:, 1])).astype("int64")
+
+train, test, other = made(1), made(2), (made(3)[0] + 5, made(3)[1])
+"""
+LOG = (ROOT / "lab/logs/ranks_missing_shard/logs/tab_f97xzpnu/attempt_0/1/stderr.log").read_text(
+    encoding="utf-8"
+)
+
+
+@cache
+def commands_of(page: str) -> list[str]:
+    """The calls of `epochzero` in the blocks of a page and in the help of its commands, each once."""
+    texts = [
+        block[2] or block[3] for block in BLOCK.finditer(_text(page)) if block[1] != "bash"
+    ] + [text for name, text in _helps(commands, "") if PAGE_OF.get(name, name) == page]
+    lines = "\n".join(texts).replace("\\\n", " ").splitlines()
+    found = (COMMAND.match(line.strip()) for line in lines)
+    calls = (match[1].partition("  #")[0].strip() for match in found if match)
+    return list(dict.fromkeys(call.replace(" ...", "") for call in calls))
+
+
+def _text(page: str) -> str:
+    return (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
+
+
+def _helps(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
+    """The help of a command and of all below it, by the name of the topmost."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for part in command.list_commands(context):
+            found = command.get_command(context, part)
+            if found is not None and not found.hidden:
+                yield from _helps(found, name or part)
+    yield name, textwrap.dedent(command.help or "")
+
+
+def test_every_help_has_a_page() -> None:
+    assert {PAGE_OF.get(name, name) for name, _ in _helps(commands, "") if name} <= set(PAGES)
+
+
+def test_what_runs_elsewhere_is_part_of_a_guide() -> None:
+    every = "\n".join(call for page in PAGES for call in commands_of(page))
+    assert [pattern for pattern in ELSEWHERE if not re.search(pattern, every, re.M)] == []
+    assert sum(len(commands_of(page)) for page in PAGES) > 180
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory, preloaded_run: tuple[str, ...]) -> Path:
+    """A directory with `epochzero` and stand-ins for the programs of a cluster."""
+    folder = tmp_path_factory.mktemp("programs")
+    answers = {
+        "pods": json.dumps({"kind": "List", "items": [pod_host("t4"), pod_host("t4")]}),
+        "nodes": PARTITION.replace("a100", "gpu") + NODES.replace("h100", "a100"),
+        "log": LOG,
+        "issue": json.dumps({"title": "KeyError", "body": REPORT}),
+    }
+    for name, text in answers.items():
+        (folder / name).write_text(text)
+    scripts = {
+        "epochzero": f'exec {shlex.join(preloaded_run[:-1])} "$@"',
+        "srun": 'exec "$@"',
+        "scontrol": f"[ $2 = node ] && exec cat {folder}/nodes",
+        "kubectl": f"[ $1 = get ] && exec cat {folder}/pods; exec cat {folder}/log",
+        "gh": f"exec cat {folder}/issue",
+    }
+    for name, text in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+def _prepare(folder: Path, page: str) -> None:
+    """Writes the files that the commands of a page name."""
+    logs = ("train.log", "slurm-4242.out", "logs/rank_0.log", "all-logs/a.log", "jobs/a.log")
+    target = 'format = 1\nname = "{}"\npython = "{}"\n'
+    texts = {
+        **dict.fromkeys(logs, LOG),
+        "train.py": TRAIN_WITH_TORCH if page in WITH_TORCH else TRAIN,
+        "job.sh": "#!/bin/bash\n#SBATCH --time=1:00:00\npython train.py\n",
+        "cluster.toml": target.format("cluster", "3.11"),
+        "laptop.toml": target.format("laptop", "3.12"),
+        "token": "x",
+    }
+    for block in BLOCK.finditer(_text(page)):
+        if block[1] == "toml":
+            texts["mine.toml" if page == "retry" else "pyproject.toml"] = block[2]
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    if page in PREPARED:
+        PREPARED[page](folder)
+
+
+def _prepare_data(folder: Path) -> None:
+    rng = random.Random(0)
+    rows = [
+        f"{n},{rng.choice('abc')} text,{rng.random():.3f},{rng.choice(('good', 'bad'))}"
+        for n in range(120)
+    ]
+    for name in ("reviews.csv", "new.csv", "train/reviews.csv", "test/reviews.csv"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("\n".join(["id,text,stars,label", *rows, ""]))
+    (folder / "train.py").write_text("dataset = [([n / 100, 1.0], n % 2) for n in range(100)]\n")
+
+
+def _prepare_logs(folder: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pytest.importorskip("pyarrow").table({"id": ["a", "b"], "log": [LOG, LOG]})
+    parquet.write_table(table, folder / "logs.parquet")
+
+
+def _prepare_failures(folder: Path) -> None:
+    records = [{"id": f"job-{n}", "title": "a job", "log": LOG} for n in range(2)]
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    (folder / "failures.jsonl").write_text(lines)
+    (folder / "failures.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+
+
+def _prepare_label(folder: Path) -> None:
+    _prepare_failures(folder)
+    for name in ("alice", "bob"):
+        labels = [("execution_environment", "path_not_found")] * 2
+        write_labels(folder / "f.jsonl", name, *labels)
+    (folder / "f.jsonl.labels").rename(folder / "failures.jsonl.labels")
+
+
+def _prepare_study(folder: Path) -> None:
+    _prepare_failures(folder)
+    project = Project(folder / "clones")
+    project.reports(folder / "reports.jsonl")
+    project.reports(folder / "dl.jsonl")
+    Project(folder / "clones", "owner+web").reports(folder / "bugl.jsonl")
+    for name in ("reports", "bugl"):
+        content = (folder / f"{name}.jsonl").read_bytes()
+        (folder / f"{name}.jsonl.gz").write_bytes(gzip.compress(content))
+    (folder / "CLONE").symlink_to(project.clone)
+    issue = {"number": 1, "title": "run_loader returns a wrong value", "body": ""}
+    dates = {"createdAt": "2023-12-31T00:00:00Z", "closedAt": "2024-01-03T00:00:00Z"}
+    (folder / "issues.json").write_text(json.dumps([issue | dates]))
+    (folder / "ours.toml").write_text("failed_share = 0.1\n")
+
+
+def _prepare_target(folder: Path) -> None:
+    (folder / "image.tar").write_bytes(docker([packed(BASE), packed(TOP)]))
+    (folder / "sinfo.txt").write_text(TABLE.replace("a100*", "gpu*"))
+
+
+def _prepare_models(folder: Path) -> None:
+    torch = pytest.importorskip("torch")
+    (folder / "net.py").write_text(NET)
+    (folder / "data.py").write_text(DATA)
+    made: dict[str, Any] = runpy.run_path(str(folder / "data.py"))
+    for name, part in {"train": "train", "test": "test", "turned": "other"}.items():
+        np.savez(folder / f"{name}.npz", x=made[part][0], y=made[part][1])
+    people = enumerate(zip(*made["test"], strict=True))
+    rows = [f"{values[0]:.2f},{n % 2},{20 + n % 50},{label}" for n, (values, label) in people]
+    (folder / "people.csv").write_text("\n".join(["x,sex,age,label", *rows, ""]))
+    net = runpy.run_path(str(folder / "net.py"))["build"]()
+    torch.save(net.state_dict(), folder / "net.pt")
+
+
+def _prepare_repository(folder: Path) -> None:
+    """A repository with a bug that a report, a log and coverage of its tests name."""
+    past = {"title": "Cut off", "body": "", "closed_at": "2020-01-01T00:00:00Z"}
+    texts = {
+        "src/loader.py": LOADER,
+        "src/model.py": "def forward(batch):\n    return batch\n",
+        "train.sh": "python train.py\n",
+        "issue.md": REPORT,
+        "issue.json": json.dumps({"title": "Cut off shards", "body": REPORT}),
+        "past.jsonl": json.dumps({**past, "files": ["src/loader.py"]}),
+        "coverage.json": covered(line_5=["tests/test_loader.py::test_bad|run"]),
+        ".pytest_cache/v/cache/lastfailed": '{"tests/test_loader.py::test_bad": true}',
+    }
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    git = ("init -q", "add -A", "-c user.name=a -c user.email=a@b commit -q -m begin", "tag v1.0", "tag v1.2")  # fmt: skip
+    for words in git:
+        subprocess.run(["git", *words.split()], cwd=folder, check=True)
+    (folder / "src/project").symlink_to(folder)
+
+
+def _prepare_certificate(folder: Path) -> None:
+    words = "req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -keyout key.pem -out chain.pem"
+    subprocess.run(["openssl", *words.split()], cwd=folder, check=True, capture_output=True)
+
+
+PREPARED: dict[str, Callable[[Path], None]] = {
+    "data": _prepare_data,
+    **dict.fromkeys(("diagnose", "scale"), _prepare_logs),
+    "label": _prepare_label,
+    "models": _prepare_models,
+    "serve": _prepare_certificate,
+    "study": _prepare_study,
+    "target": _prepare_target,
+    **dict.fromkeys(("editor", "github", "locate"), _prepare_repository),
+}
+BEFORE = {
+    **dict.fromkeys(("store", "study"), ("epochzero run --name resnet -- python train.py",)),
+    "replay": ("epochzero run --name resnet --capture -- python train.py",),
+}
+"""What has run before the commands of a page."""
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if commands_of(page) and page not in PAGES_ELSEWHERE]
+)
+def test_the_commands_of_a_guide_run(
+    page: str, tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder := tmp_path / "job").mkdir()
+    _prepare(folder, page)
+    (folder / ".venv").mkdir()
+    (folder / ".venv/bin").symlink_to(programs)
+    monkeypatch.chdir(folder)
+    variables = {
+        "PATH": os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "HOME": str(folder),
+        "EPOCHZERO_HOME": str(tmp_path / "home"),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "GITHUB_REPOSITORY": REPOSITORY,
+        "GITHUB_TOKEN": TOKEN,
+        "GITHUB_EVENT_PATH": "event.json",
+    }  # fmt: skip
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    failures = []
+    with Forge({7: [{"filename": "train.sh", "status": "modified"}]}) as forge:
+        monkeypatch.setenv("GITHUB_API_URL", forge.url)
+        for call in [*BEFORE.get(page, ()), *commands_of(page)]:
+            if any(re.search(pattern, call) for pattern in ELSEWHERE):
+                continue
+            is_issue = "github issue" in call
+            event = issue_event("read_shard fails", REPORT) if is_issue else pull_request_event()
+            Path("event.json").write_text(json.dumps(event))
+            for name in ("made", "small", "diagnoses"):  # these must not exist
+                shutil.rmtree(name, ignore_errors=True)
+            code, printed = (_served if SERVERS.search(call) else _called)(call)
+            if code not in (0, 1) or "Traceback" in printed:
+                failures.append(f"{call}: {code}\n{printed[-1500:]}")
+    assert failures == []
+
+
+def _called(call: str) -> tuple[int, str]:
+    """The exit code of a command line, and what `epochzero` printed of its own."""
+    ran = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", call],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=10 * PATIENCE_S,
+    )
+    return ran.returncode, re.sub(r"(?s)Traceback.*?KeyError: 'fox'", "", ran.stderr)
+
+
+def _served(call: str) -> tuple[int, str]:
+    """The same of a server, which is interrupted when it has announced itself."""
+    call = call.removesuffix(" &").replace("8765", str(unused_port()))
+    if call.startswith("epochzero serve"):
+        call += f" --port {unused_port()}"
+    words = [sys.executable, "-m", *shlex.split(call)]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=PATIENCE_S)
+    return 0 if process.returncode in (
+        -signal.SIGINT,
+        128 + signal.SIGINT,
+    ) else process.returncode, first + rest
