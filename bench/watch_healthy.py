@@ -7,6 +7,9 @@ one half. A program of more than `watch_runs.CPU_S` seconds is read as a trainin
 
     python bench/watch_healthy.py --records DIR             # run what has no record yet: an hour
     python bench/watch_healthy.py --records DIR --stored    # read the records that exist
+
+With ``--public DIR`` it is the examples of public repositories instead, see ``public_trainings.py``, in a Python that has
+torchvision, Lightning, Keras, PyTorch Geometric and Gymnasium. One of fewer than `LEAST` iterations shows nothing and is not counted.
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import watch_runs
 from common import save
+from public_trainings import public_trainings
 from train_watch_confirmation import SHARES
 from watch import Case, cases_of_lab, is_named
 from watch_runs import recorded, stored_path
@@ -28,6 +33,8 @@ from epochzero.run.watch.model import CONFIRMED
 from epochzero.run.watch.verdict import conclude
 from lab.watch.cases import count_evaluation, held_out_varied, varied_programs
 
+LEAST = 30
+
 
 def main() -> None:
     """Runs, counts, stores the result."""
@@ -36,8 +43,12 @@ def main() -> None:
     parser.add_argument("--stored", action="store_true", help="only programs that have a record")
     parser.add_argument("--held-out", action="store_true", help="also those of varied; is counted")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--public", type=Path, help="directory with the public repositories")
+    parser.add_argument("--cpu-s", type=int, default=watch_runs.CPU_S, help="of each training")
     options = parser.parse_args()
-    chosen = [case for case in cases() if options.held_out or not case.held_out]
+    watch_runs.CPU_S = options.cpu_s
+    every = public_trainings(options.public) if options.public else cases()
+    chosen = [case for case in every if options.held_out or not case.held_out]
     # Healthy ones first: they answer the question, and a run may be interrupted.
     chosen.sort(key=lambda case: bool(case.truth))
     total = len(chosen)
@@ -46,15 +57,19 @@ def main() -> None:
     numbers: dict[str, Counter[str]] = {}
     evaluated = []
     for case, records in recorded(chosen, options.records, options.jobs):
-        if records is None:
+        history = read_records(records or ())
+        if records is None or (options.public and history.count < LEAST):
             continue
-        found = counted(case, read_records(records))
+        found = counted(case, history)
         numbers.setdefault(_part(case), Counter()).update(found)
         evaluated.append(case)
         print(case.name, dict(+found), file=sys.stderr)
-    count_evaluation("watch_healthy", (case.name for case in evaluated if case.held_out))
-    data = {"name": "lab/watch", "programs": len(evaluated), "of": total}
-    save("watch_healthy", dict(sorted(numbers.items())), data=[data])
+    name = "watch_public" if options.public else "watch_healthy"
+    count_evaluation(name, (case.name for case in evaluated if case.held_out))
+    data = {"name": name, "programs": len(evaluated), "of": total, "cpu_s": options.cpu_s}
+    if options.public:
+        data["repositories"] = len({case.name.split("/")[0] for case in evaluated})
+    save(name, dict(sorted(numbers.items())), data=[data])
 
 
 def cases() -> Iterator[Case]:
@@ -69,6 +84,8 @@ def cases() -> Iterator[Case]:
 def _part(case: Case) -> str:
     if case.truth:
         return "faulty"
+    if case.part == "public":
+        return "public/held_out" if case.held_out else "public"
     if case.part != "varied_healthy":
         return "healthy"
     return "varied/held_out" if case.held_out else "varied"

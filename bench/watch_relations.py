@@ -111,7 +111,7 @@ def _record_ranks(case: Case, folder: Path) -> None:
     stored = stored_path(case, folder)
     if stored.exists():
         return
-    size = 3 if "three_ranks" in case.name else 2
+    size = next((c.about.get("ranks", 2) for c in pair_cases("ranks") if c.id == case.name), 2)
     program = stored.with_suffix(".py")
     program.write_text(case.program, encoding="utf-8")
     context = multiprocessing.get_context("fork")

@@ -14,19 +14,22 @@ import multiprocessing
 import os
 import resource
 import runpy
+import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
+import stand_ins
 import torch
+from public_trainings import PublicTraining
 from watch import Case, Record, records_of_all
 
-from epochzero.run.watch.child.begin import FILE_VARIABLE, begin_torch
+from epochzero.run.watch.child.begin import FILE_VARIABLE, begin_keras, begin_torch
 
 CPU_S = 12
 """Of one core that a program may take; its records up to then are those of a training that goes on."""
@@ -34,6 +37,11 @@ CPU_S = 12
 _LIMIT_S = 900
 _ALONE = ("keras", "lightning", "transformers")
 _PRELOADED = ("numpy", "sklearn.datasets", "sklearn.model_selection", "sklearn.preprocessing")
+_OF_PUBLIC = (
+    "matplotlib.pyplot", "pandas", "gymnasium", "keras", "lightning.pytorch", "torch._dynamo", "torch_geometric.nn",
+    "torch_geometric.datasets", "torch_geometric.loader",
+)  # fmt: skip
+"""Importing them takes longer than most of these programs may train."""
 
 
 def recorded(
@@ -41,10 +49,15 @@ def recorded(
 ) -> Iterator[tuple[Case, list[Record] | None]]:
     """The records of each program as they come; None for one that failed. Stored for the same program."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in _PRELOADED:
+    cases = list(cases)
+    public = any(isinstance(case, PublicTraining) for case in cases)
+    if public:
+        os.environ["KERAS_BACKEND"] = "torch"
+        stand_ins.import_torchvision()
+    for name in (*_PRELOADED, *(_OF_PUBLIC if public else ())):
         with contextlib.suppress(ImportError):
             __import__(name)
-    waiting, running = list(reversed(list(cases))), dict[int, _Run]()
+    waiting, running = list(reversed(cases)), dict[int, _Run]()
     while waiting or running:
         while waiting and len(running) < jobs:
             run = _Run(waiting.pop(), folder, python)
@@ -92,28 +105,49 @@ class _Run:
 def _run(case: Case, stored: Path, folder: Path, python: str) -> None:
     if stored.exists():
         return
+    if isinstance(case, PublicTraining):
+        _run_public(case, stored)
+        return
     if any(f"import {name}" in case.program or f"from {name}" in case.program for name in _ALONE):
         records_of_all([case], folder, argparse.Namespace(jobs=1, python=python))
         return
     program = folder / f"{stored.stem}.py"
     program.write_text(case.program, encoding="utf-8")
-    _train(program, stored)
+    with tempfile.TemporaryDirectory() as work:
+        _train(program, stored, Path(work))
 
 
-def _train(program: Path, stored: Path) -> None:
+def _run_public(case: PublicTraining, stored: Path) -> None:
+    # The source is read again when the records are.
+    folder = stored.with_suffix(".source")
+    shutil.rmtree(folder, ignore_errors=True)
+    program = case.prepare(folder)
+    os.environ |= {"MPLBACKEND": "Agg", "KERAS_BACKEND": "torch", "HF_HUB_OFFLINE": "1"}
+    stand_ins.install(case.program)
+    root = folder / "repository"
+    sys.path[:0] = [str(program.parent), str(root), str(root / "src")]
+    _train(program, stored, program.parent, case.arguments)
+
+
+def _train(program: Path, stored: Path, work: Path, arguments: Sequence[str] = ()) -> None:
     """In the fork: the program as ``__main__``, watched from before its first line."""
     torch.set_num_threads(1)
     begun = stored.with_suffix(".begun")
     begun.unlink(missing_ok=True)
-    with tempfile.TemporaryDirectory() as work, open(os.devnull, "w") as nowhere:
+    with open(os.devnull, "w") as nowhere:
         os.chdir(work)
         os.dup2(nowhere.fileno(), 1)
         here: Any = None
-        begin_torch(torch, os.environ | {FILE_VARIABLE: str(begun)})
+        environment = os.environ | {FILE_VARIABLE: str(begun)}
+        begin_torch(torch, environment)
+        if "keras" in program.read_text(encoding="utf-8"):
+            import keras
+
+            begin_keras(keras, environment)
         from epochzero.run.watch.child import begin
 
         here = begin._begun[str(begun)]
-        sys.argv = [str(program)]
+        sys.argv = [str(program), *arguments]
         with contextlib.suppress(_Enough):
             signal.signal(signal.SIGXCPU, _enough)
             spent = int(sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))

@@ -125,3 +125,16 @@ def test_a_history_can_be_cut() -> None:
         5,
         1,
     )
+
+
+def test_what_only_the_text_of_a_program_shows_does_not_last() -> None:
+    iterations = [
+        {"kind": "iteration", "iteration": number, "stepped": 1, "parameters": {}}
+        for number in range(40)
+    ]
+    history = read_records(iterations)
+    one = [TrainingFinding("zero_grad_missing", 0, "")]
+    assert lasting(history, {"zero_grad_missing"}, {"zero_grad_missing": lambda _: one}) == set()
+    before = {"0": {"name": "0/weight", "left": 0.1}}
+    seen = read_records([{**iteration, "before": before} for iteration in iterations])
+    assert lasting(seen, {"zero_grad_missing"}, {"zero_grad_missing": lambda _: one})

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import runpy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +17,8 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
 
 from epochzero.run.watch.child.records import rank_path
-from epochzero.run.watch.faults import CURVES, RELATIONS
+from epochzero.run.watch.faults import CURVES, RELATIONS, catalogue
+from epochzero.run.watch.faults.parallel import RELATIONS as PARALLEL
 from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.model import TrainingFinding
 from epochzero.run.watch.record_reader import RecordFileReader
@@ -428,6 +431,57 @@ def test_a_schedule_that_is_never_stepped(called: bool) -> None:
     assert words(train) == (set() if called else {"schedule_wrong"})
 
 
+_WITHOUT_MODULES = """
+import torch
+weight = torch.randn(6, 2, requires_grad=True)
+optimizer = torch.optim.SGD([weight], 0.01)
+for _ in range(12):
+    loss = torch.nn.functional.mse_loss(torch.randn(4, 6) @ weight, torch.randn(4, 2))
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("clear", "found"),
+    [
+        ("", {"zero_grad_missing"}),
+        ("    weight.grad = torch.zeros_like(weight)\n", set()),
+        ("    weight.grad = None\n", set()),
+        ("    weight.grad.data.zero_()\n", set()),
+    ],
+)
+def test_gradients_of_parameters_without_a_module(
+    tmp_path: Path, clear: str, found: set[str]
+) -> None:
+    """What is left of their gradients is not seen: only the source shows whether they are cleared."""
+    program = tmp_path / "train.py"
+    program.write_text(_WITHOUT_MODULES + clear)
+    assert words(lambda: runpy.run_path(str(program))) & {"zero_grad_missing"} == found
+
+
+def test_a_model_that_was_only_tried_is_not_mixed_up_with_a_layer_of_its_name() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.head = nn.Linear(6, 2)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.head(x)
+
+    def train() -> None:
+        tried = Net()
+        tried(torch.randn(4, 6))
+        head = Net()
+        _steps(head, lambda: head(torch.randn(4, 6)).square().mean(), times=12)
+
+    history = history_of(train)
+    assert {parameter.name for parameter in history.parameters} == {
+        "head.weight", "head.bias", "model1.head.weight", "model1.head.bias",
+    }  # fmt: skip
+    assert not list(catalogue()["parameters_frozen"](history))
+
+
 # -- Ranks -------------------------------------------------------------------------------------
 
 
@@ -466,6 +520,91 @@ def test_ranks_are_compared(other: dict[str, Any], found: set[str], text: str) -
     violated = violations(together)
     assert {one.word for one in violated} == found
     assert all(text in one.text for one in violated)
+
+
+def _sharing(history: TrainingHistory, ranks: int = 2) -> TrainingHistory:
+    """The history of a rank whose weight is split over ranks, and whose bias each of them has."""
+
+    def spread(iteration: Any) -> Any:
+        shards = {"dimensions": 1, "ranks": list(range(ranks))}
+        parameters = {
+            name: {**values, "sharded": {**shards, "placements": [0 if name == "weight" else None]}}
+            for name, values in iteration.parameters.items()
+        }
+        return replace(iteration, parameters=parameters)
+
+    return replace(history, iterations=tuple(map(spread, history.iterations)))
+
+
+@pytest.mark.parametrize(
+    ("other", "text"),
+    [
+        ({"data": 1}, "read different batches"),
+        ({"seed": 1}, "get different losses of the same batch"),
+        ({}, ""),
+    ],
+)
+def test_ranks_that_share_a_model_have_the_same_batches_and_losses(
+    other: dict[str, Any], text: str
+) -> None:
+    together = replace(_sharing(_rank()), ranks={1: _sharing(_rank(**other))})
+    found = [one.text for row in PARALLEL for one in row.find(together)]
+    assert [text in each for each in found] == ([True] if text else [])
+
+
+@pytest.mark.parametrize(("shift", "found"), [(0.0, 0), (2.0, 1)])
+def test_statistics_of_other_data_on_each_rank(shift: float, found: int) -> None:
+    def rank(seed: int, moved: float) -> TrainingHistory:
+        def train() -> None:
+            model = nn.Sequential(nn.BatchNorm1d(6), nn.Linear(6, 2))
+            draw = torch.Generator().manual_seed(seed)
+            _steps(
+                model,
+                lambda: model(torch.randn(32, 6, generator=draw) + moved).square().mean(),
+                times=40,
+            )
+
+        history = history_of(train)
+        # They are recorded of the ranks of a process group alone.
+        values = {
+            f"{what}{n}": value + what.startswith("mean") * moved
+            for what, value in (("mean", 0.0), ("variance", 1.0))
+            for n in range(6)
+        }
+        iterations = tuple(
+            replace(iteration, statistics={"0": values}) for iteration in history.iterations
+        )
+        return replace(history, iterations=iterations)
+
+    together = replace(rank(0, 0.0), ranks={1: rank(1, shift)})
+    signs = [one for row in PARALLEL for one in row.find(together)]
+    assert len(signs) == found
+    assert all("running mean of 0 differs" in one.text for one in signs)
+
+
+@pytest.mark.parametrize(("seed", "found"), [(0, set()), (1, {"data_leaked"})])
+def test_ranks_that_split_the_examples_differently(seed: int, found: set[str]) -> None:
+    def rank(number: int, split: int) -> TrainingHistory:
+        def train() -> None:
+            torch.manual_seed(0)
+            x = torch.randn(60, 6)
+            order = torch.randperm(60, generator=torch.Generator().manual_seed(split))
+            model = nn.Linear(6, 2)
+            optimizer = torch.optim.SGD(model.parameters(), 0.0)
+            for step in range(8):
+                part = order[:40][step % 4 * 10 :][:10]
+                functional.cross_entropy(model(x[part]), (x[part, 0] > 0).long()).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                with torch.no_grad():
+                    model.eval()
+                    functional.cross_entropy(model(x[order[40:]]), (x[order[40:], 0] > 0).long())
+                    model.train()
+
+        return history_of(train)
+
+    together = replace(rank(0, 0), ranks={1: rank(1, seed)})
+    assert {one.word for row in PARALLEL for one in row.find(together)} == found
 
 
 def test_ranks_have_files_of_their_own(tmp_path: Any) -> None:

@@ -582,6 +582,16 @@ TRAINING: dict[str, tuple[Find, str]] = {
         (loss + size).backward() # backward
         """,
     ),
+    "penalty of a loop": (
+        penalty_place,
+        """
+        for p in model.parameters(): p.data.clamp_(-p.abs().max(), 1)
+        size = 0
+        for p in model.parameters(): # here
+            size = size + (p ** 2).sum()
+        (criterion(model(x), y) + size).backward() # backward
+        """,
+    ),
     "precision": (
         precision_place,
         """

@@ -105,6 +105,9 @@ def lasting(
     """The words whose finding lasts and is not contradicted, however well their kind is known."""
     found = {word for word in words if word in searches and not _is_contradicted(history, word)}
     facts, inferred = found & _FACTS, found - _FACTS
+    if not any(iteration.before for iteration in history.iterations):
+        # Where nothing shows what is left of gradients, that none are cleared is inferred from the program's text.
+        facts -= {"zero_grad_missing"}
     if history.count < _LEAST_ITERATIONS:
         inferred = set()
     return _found_at(history, facts - {"loss_not_a_number"}, searches, _looks(history)) | (

@@ -135,6 +135,7 @@ class Iteration:
         softmaxes: ``function``, ``dim``, ``shape`` and ``place`` of each in the forward pass.
         others: a fingerprint of each parameter that no optimizer holds.
         unheld: parameters that have a gradient and that no optimizer holds.
+        statistics: of one of several ranks, ``mean0``, ``variance0`` and so on that normalizations over the batch have gathered.
         scheduled: how often each schedule was stepped so far.
     """
 
@@ -164,6 +165,7 @@ class Iteration:
     softmaxes: Sequence[Record] = ()
     others: Mapping[str, float] = field(default_factory=dict)
     unheld: frozenset[str] = frozenset()
+    statistics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     scheduled: tuple[int, ...] = ()
 
 
@@ -493,6 +495,9 @@ class _HistoryBuilder:
             softmaxes=tuple(map(_numbers, record.get("softmaxes", ()))),
             others=self._fingerprints(record),
             unheld=frozenset(map(self._named, record.get("unheld", ()))),
+            statistics={
+                self._named(n): _numbers(v) for n, v in record.get("statistics", {}).items()
+            },
             scheduled=tuple(map(int, record.get("scheduled", ()))),
         )
 

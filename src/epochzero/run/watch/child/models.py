@@ -19,6 +19,8 @@ MOST_WATCHED = 400
 """Parameters of one look."""
 MOST_OTHERS = 48
 """Parameters that nothing trains, of one look."""
+MOST_NORMALIZATIONS, MOST_FEATURES = 8, 16
+"""Layers and features whose statistics are compared between ranks."""
 
 
 class Models:
@@ -96,6 +98,10 @@ class Models:
                 name = label
         self._roots.set(outermost, weakref.ref(root))
         if not any(ref() is root for ref in self._known):
+            first = self._known[0]() if self._known else None
+            if first is not None and name in structure.inner(first)._modules:
+                # The layers of the first model have no prefix: a layer of it would be taken for this model.
+                name = ""
             self._known.append(weakref.ref(root))
             self._records.emit("root", number=len(self._known) - 1, name=name)
         return root
@@ -125,6 +131,24 @@ class Models:
                 flat = few(value, 256)
                 weights = torch.arange(1, len(flat) + 1, device=flat.device).sin()
                 look.add(found, (name,), (flat * weights).sum().reshape(1))
+        look.read()
+        return found
+
+    def statistics(self) -> dict[str, dict[str, float]]:
+        """``mean0`` and so on, ``variance0`` and so on of the first normalizations over the batch: a rank may gather its own."""
+        look, found = Look(), dict[str, dict[str, float]]()
+        parts = (
+            (f"{number}/{name}", part.running_mean, part.running_var)
+            for number, root in self._living()
+            for name, part in structure.inner(root).named_modules()
+            if isinstance(getattr(part, "running_mean", None), torch.Tensor)
+        )
+        for name, means, variances in islice(parts, MOST_NORMALIZATIONS):
+            if structure.has_values(means):
+                values = found[name] = {}
+                for what, tensor in (("mean", means), ("variance", variances)):
+                    features = tensor.detach()[:MOST_FEATURES].float()
+                    look.add(values, [f"{what}{n}" for n in range(len(features))], features)
         look.read()
         return found
 

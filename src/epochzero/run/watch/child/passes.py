@@ -9,6 +9,8 @@ from typing import Any
 from epochzero.run.watch.child.statistics import GRADIENT, Look, few, gradient, of_weights
 
 _WEIGHTS = 4096
+_MOST_MESH = 64
+"""Ranks of a mesh that is recorded."""
 
 Named = Iterable[tuple[str, Any]]
 """Names and parameters."""
@@ -55,7 +57,7 @@ class Passes:
                 continue
             found = self._parameters[name] = {}
             if hasattr(parameter, "_local_tensor"):
-                found["sharded"] = {"dimensions": parameter.device_mesh.ndim}
+                found["sharded"] = _shards(parameter)
             # Without a backward pass before, what is there is of the step before.
             if parameter.grad is not None and self._backwards:
                 found["gradient"] = {}
@@ -87,3 +89,11 @@ class Passes:
     def ended(self) -> dict[str, Any]:
         """What was seen."""
         return {"backwards": self._backwards, "before": self._left, "parameters": self._parameters}
+
+
+def _shards(parameter: Any) -> dict[str, Any]:
+    """How a parameter is spread over ranks: dimensions of the mesh, which dimension each splits, ranks of a small mesh."""
+    mesh = parameter.device_mesh
+    dims = [getattr(placement, "dim", None) for placement in parameter.placements]
+    found = {"dimensions": mesh.ndim, "placements": dims}
+    return found | ({"ranks": mesh.mesh.tolist()} if mesh.size() <= _MOST_MESH else {})

@@ -17,7 +17,7 @@ from epochzero.run.watch.child.losses import Losses
 from epochzero.run.watch.child.models import Models
 from epochzero.run.watch.child.passes import Passes
 from epochzero.run.watch.child.places import calls, place
-from epochzero.run.watch.child.records import Records
+from epochzero.run.watch.child.records import Records, joined_rank
 from epochzero.run.watch.child.safety import Safety
 from epochzero.run.watch.child.scene import Scene
 from epochzero.run.watch.child.schedule import Schedule
@@ -199,5 +199,6 @@ class Scenes:
             scheduled=self._components.scheduled(),
             others=self._models.others(self._components.optimizers()),
             unheld=self._models.unheld(self._components.optimizers()),
+            statistics=self._models.statistics() if joined_rank() is not None else {},
             **{**self.passes.ended(), **self.scene.ended(), "loader": self._components.loader},
         )

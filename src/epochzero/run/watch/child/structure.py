@@ -84,9 +84,10 @@ def parameters_of(
             "trainable": value.requires_grad,
             "held": held is None or id(value) in held,
         }
-        if has_values(value) and value.numel():
+        # Of few rows that are spread over many ranks, some ranks have none.
+        flat = few(value) if has_values(value) else None
+        if flat is not None and flat.numel():
             look.add(record, GRADIENT, gradient(value))
-            flat = few(value)
             look.add(record, ("mean", "std"), torch.stack([flat.mean(), flat.std(unbiased=False)]))
         found.append(record)
     return found

@@ -19,6 +19,7 @@ from epochzero.run.watch.faults import (
     labels,
     layers,
     objective,
+    parallel,
     ranks,
     settings,
 )
@@ -29,7 +30,7 @@ from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.model import TrainingFinding
 
 Find = Callable[[TrainingHistory], Iterable[TrainingFinding]]
-_SUBJECTS = (calls, settings, data, labels, objective, layers, copies, ranks)
+_SUBJECTS = (calls, settings, data, labels, objective, layers, copies, ranks, parallel)
 RELATIONS: Sequence[Row] = tuple(row for subject in _SUBJECTS for row in subject.RELATIONS)
 """Relations that hold in each iteration of a correct training, between its calls, its data and its states.
 

@@ -16,11 +16,11 @@ from epochzero.run.watch.lines.training import backward_place, step_place
 from epochzero.run.watch.model import SourceLine
 
 _EQUAL = 1e-5
-_MOMENTS = 2
+MOMENTS = 2
 _SAME_BATCHES = 3
 
 
-def _moments(history: TrainingHistory) -> list[list[Iteration]]:
+def moments_of(history: TrainingHistory) -> list[list[Iteration]]:
     """The iterations that all ranks have inspected, each as seen by the ranks in their order."""
     ranks = [history, *(of for _, of in sorted(history.ranks.items()) if of.count)]
     if len(ranks) < 2:
@@ -35,7 +35,7 @@ def _differ(values: Sequence[float]) -> bool:
     return bool(finite) and max(finite) - min(finite) > _EQUAL * max(map(abs, finite))
 
 
-def _differing(moment: Sequence[Iteration], what: str) -> list[str]:
+def differing(moment: Sequence[Iteration], what: str) -> list[str]:
     """Names of whole parameters that all ranks have and whose weight or gradient differs; a missing one counts as 0."""
     found = []
     for name, of in moment[0].parameters.items():
@@ -49,7 +49,7 @@ def _differing(moment: Sequence[Iteration], what: str) -> list[str]:
     return found
 
 
-def _differs_at_start(history: TrainingHistory) -> list[str]:
+def differs_at_start(history: TrainingHistory) -> list[str]:
     others = [{p.name: p for p in of.parameters} for of in history.ranks.values()]
     return [
         p.name
@@ -60,8 +60,8 @@ def _differs_at_start(history: TrainingHistory) -> list[str]:
 
 def _ranks_differ(history: TrainingHistory) -> Sign | None:
     """The ranks of one training have different parameters, and why."""
-    moments = _moments(history)
-    if len(moments) < _MOMENTS:
+    moments = moments_of(history)
+    if len(moments) < MOMENTS:
         return None
     for test in (_different_steps, _different_rates, _different_parameters):
         found = test(history, moments)
@@ -80,7 +80,7 @@ def _different_steps(
     for what, count, place in counted:
         apart = [(m[0].number, [count(iteration) for iteration in m]) for m in moments]
         apart = [(number, counts) for number, counts in apart if len(set(counts)) > 1]
-        if len(apart) >= max(_MOMENTS, 0.3 * len(moments)):
+        if len(apart) >= max(MOMENTS, 0.3 * len(moments)):
             number, counts = apart[0]
             text = f"In iteration {number} the ranks have {_listed(counts)} {what}."
             return Sign(text, place, number)
@@ -91,7 +91,7 @@ def _different_rates(
     history: TrainingHistory, moments: Sequence[Sequence[Iteration]]
 ) -> Sign | None:
     apart = [m for m in moments if len({iteration.rates for iteration in m}) > 1]
-    if len(apart) < _MOMENTS or apart[-1] is not moments[-1]:
+    if len(apart) < MOMENTS or apart[-1] is not moments[-1]:
         return None
     rates = [max(iteration.rates, default=0.0) for iteration in apart[0]]
     text = (
@@ -105,11 +105,11 @@ def _different_rates(
 def _different_parameters(
     history: TrainingHistory, moments: Sequence[Sequence[Iteration]]
 ) -> Sign | None:
-    apart = [_differing(moment, "weight") for moment in moments]
-    if not all(apart[-_MOMENTS:]):
+    apart = [differing(moment, "weight") for moment in moments]
+    if not all(apart[-MOMENTS:]):
         return None
-    started = _differs_at_start(history)
-    gradients = [_differing(moment, "gradient") for moment in moments]
+    started = differs_at_start(history)
+    gradients = [differing(moment, "gradient") for moment in moments]
     reduced = sum(map(bool, gradients)) < 0.5 * len(gradients)
     since = moments[next(n for n, names in enumerate(apart) if names)][0].number
     evidence: dict[str, float | str] = {
@@ -170,7 +170,7 @@ def _same_batches(moments: Sequence[Sequence[Iteration]]) -> bool:
 
 def _ranks_repeat_data(history: TrainingHistory) -> Sign | None:
     """All ranks of a data-parallel training read the same batches."""
-    moments = _moments(history)
+    moments = moments_of(history)
     if not moments or not _same_batches(moments):
         return None
     sharded = [
@@ -179,7 +179,7 @@ def _ranks_repeat_data(history: TrainingHistory) -> Sign | None:
     by_data = all(of.get("dimensions") == 1 for of in sharded) and any(
         layer.kind.startswith("FSDP") for layer in history.layers
     )
-    if by_data if sharded else not _differs_at_start(history):
+    if by_data if sharded else not differs_at_start(history):
         text = f"All {len(moments[0])} ranks read the same examples in each iteration: more ranks add nothing."
         loader = next(map(place_of, history.loaders), None)
         return Sign(text, loader or loss_place(history))

@@ -78,7 +78,7 @@ _LOCATED = re.compile(
 )
 _HELD_OUT = re.compile(r"(^|_)(val|valid|validation|test|dev|holdout)(_|$)", re.I)
 _CLEARS = re.compile(
-    r"zero_grad|\.grad\s*=\s*None|grad(\.data)?\.(zero_|fill_|copy_)|clear_grad|\bdel .*\.grad\b"
+    r"zero_grad|\.grad\s*=(?!=)|grad(\.data)?\.(zero_|fill_|copy_)|clear_grad|\bdel .*\.grad\b"
 )
 _HELD_OUT_DATA = re.compile(
     r"(^|_)(val|valid|validation|test|dev)(_?(loader|dataloader|data|dataset|dl|ds|set|iter|batches))?$",

@@ -57,16 +57,24 @@ def own_loss_place(history: TrainingHistory) -> SourceLine | None:
     return program.place(max(returns, key=lambda node: node.lineno, default=earlier[0].node))
 
 
+_LISTS = {"parameters", "named_parameters"}
+
+
 def penalty_place(history: TrainingHistory) -> SourceLine | None:
-    """The line that adds up the size of the weights for the loss."""
+    """The line that adds up the size of the weights for the loss; None if the file of the backward pass has none."""
     place = backward_place(history)
     program = parsed(place.path) if place else None
-    for call in program.all_calls if program else ():
-        names = {last_name(node) for node in ast.walk(call) if isinstance(node, ast.Call)}
-        sizes = names & {"pow", "norm", "square", "abs"} and not any("clip" in n for n in names)
-        if program and sizes and names & {"parameters", "named_parameters"}:
-            return program.place(call)
-    return place
+    for node in program.nodes if program else ():
+        over = node.iter if isinstance(node, ast.For) else node
+        if isinstance(over, ast.Call):
+            names = {last_name(part) for part in ast.walk(node) if isinstance(part, ast.Call)}
+            powers = any(isinstance(part, ast.Pow) for part in ast.walk(node))
+            clips = any("clip" in name or "clamp" in name for name in names)
+            sized = powers or names & {"pow", "norm", "square", "abs"}
+            listed = last_name(over) in _LISTS if over is not node else names & _LISTS
+            if program and sized and listed and not clips:
+                return program.place(node)
+    return None
 
 
 def difference_place(history: TrainingHistory, place: SourceLine | None) -> SourceLine | None:
