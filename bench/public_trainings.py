@@ -1,7 +1,6 @@
 """Trainings of public repositories, run as they are: the examples that people start from, with small offline data.
 
-Nothing of a repository is stored: ``public_trainings.toml`` names repository, commit, file and arguments, and the values
-that make a step small. A folder holds the repositories at these commits, one directory ``owner+name`` each. A program
+Nothing of a repository is stored: ``public_trainings.toml`` names repository, commit, file and arguments. A folder holds the repositories at these commits, one directory ``owner+name`` each. A program
 runs in a copy of its repository, in the directory of its file; notebooks are run as the cells that follow one another.
 What it would load from the network is replaced by ``stand_ins.py``. Half of the repositories, drawn by their names
 before the first run, is held out.
@@ -11,11 +10,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import shutil
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,13 +32,11 @@ class PublicTraining(Case):
         root: the directory of the repository.
         file: path of the program in it.
         arguments: of its command line.
-        values: what is assigned to names in the program instead of its own values, to make it small.
     """
 
     root: Path = Path()
     file: str = ""
     arguments: tuple[str, ...] = ()
-    values: Mapping[str, str] | None = None
 
     def prepare(self, folder: Path) -> Path:
         """Copies the repository into a directory; returns the program."""
@@ -58,20 +54,18 @@ def public_trainings(folder: Path, path: Path = LIST) -> Iterator[PublicTraining
         directory = name.replace("/", "+")
         for command in repository["trainings"]:
             file, *arguments = shlex.split(command)
-            program = program_text(folder / directory / file, repository.get("values", {}))
+            program = program_text(folder / directory / file)
             yield PublicTraining(
                 f"{directory}/{command}", "public", program, held_out=held(directory), root=folder / directory,
                 file=file, arguments=tuple(arguments),
             )  # fmt: skip
 
 
-def program_text(path: Path, values: Mapping[str, object]) -> str:
-    """The program of a file or notebook with other values for some names."""
+def program_text(path: Path) -> str:
+    """The program of a file, or of the cells of a notebook."""
     text = path.read_text(encoding="utf-8", errors="replace")
     if path.suffix == ".ipynb":
         cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
         lines = "\n".join("".join(cell["source"]) for cell in cells).splitlines()
         text = "\n".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
-    for name, value in values.items():
-        text = re.sub(rf"\b({name}\s*=\s*)(?!=)[^,()#\n]+", rf"\g<1>{value}", text)
     return text

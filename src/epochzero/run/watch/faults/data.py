@@ -300,7 +300,13 @@ def _leaked(history: TrainingHistory) -> Sign | None:
     """Rows of the evaluations, by their fingerprints, that were trained on."""
     trained = {row for tensor in first_inputs(history.iterations) for row in examples_in(tensor)}
     tested = evaluations(history)
-    measured = [evaluation for evaluation in tested if not _is_looked_up_in(evaluation)]
+    # A graph is given whole in training and in evaluations: what is measured of it is not seen here.
+    whole = {tuple(rows_of(iteration)) for iteration in history.iterations}
+    measured = [
+        evaluation
+        for evaluation in tested
+        if not _is_looked_up_in(evaluation) and whole != {tuple(rows_of(evaluation))}
+    ]
     batches = [examples_in(tensor) for tensor in first_inputs(measured)]
     distinct = {row for batch in batches for row in batch}
     # Where examples of one batch are alike, those of two parts may be as well.
