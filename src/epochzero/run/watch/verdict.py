@@ -19,9 +19,6 @@ SURE_ON_THE_WAY = 0.7
 """While a training goes on, what it has not reached yet is no fault."""
 SURE_WITHOUT_HARM = 0.6
 """Where it is unknown whether the training came to harm: below that, findings in the lab's open half are wrong."""
-SURE_WHILE_WELL, SHORT = 0.76, 40
-"""Where a training of more iterations beats a trivial answer: inputs of an unusual scale, or a loss that still falls, are no fault
-then. One that is shorter may do well and still have been ended too early."""
 
 
 def conclude(history: TrainingHistory) -> WatchResult:
@@ -70,12 +67,9 @@ def _root(history: TrainingHistory, findings: Sequence[TrainingFinding]) -> Trai
 
 def _least(history: TrainingHistory) -> float:
     """How strong the signs of a root are at least."""
-    harmed = is_harmed(history)
-    if harmed is False and history.count > SHORT:
-        return SURE_WHILE_WELL
     if not history.ended:
         return SURE_ON_THE_WAY
-    return SURE_WITHOUT_HARM if harmed is None else SURE
+    return SURE_WITHOUT_HARM if is_harmed(history) is None else SURE
 
 
 def _order(finding: TrainingFinding) -> tuple[float, int]:
