@@ -50,6 +50,7 @@ def differing(moment: Sequence[Iteration], what: str) -> list[str]:
 
 
 def differs_at_start(history: TrainingHistory) -> list[str]:
+    """Names of parameters that differ between the ranks when the training begins."""
     others = [{p.name: p for p in of.parameters} for of in history.ranks.values()]
     return [
         p.name
