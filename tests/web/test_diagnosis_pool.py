@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import multiprocessing
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from epochzero.diagnose import Facts
 from epochzero.errors import InputError
 from epochzero.web.diagnosis_pool import DiagnosedLog, DiagnosisPool
-from epochzero.web.diagnosis_worker import Budget
+from epochzero.web.diagnosis_worker import Budget, diagnoser, serve
 
 NO_FACTS = Facts()
 END = b"""Traceback (most recent call last):
@@ -96,3 +97,11 @@ def test_a_log_that_cannot_be_read_fails_its_request_only(pool: DiagnosisPool) -
     with pytest.raises(ValueError, match="closed"):
         pool.submit("red", [(Unreadable(END), NO_FACTS)]).result()
     assert diagnosed(pool, END)[0].diagnosis.category == "key_not_found"
+
+
+def test_loading_the_signatures_counts_for_no_log() -> None:
+    ours, theirs = multiprocessing.Pipe()
+    ours.close()
+    diagnoser.cache_clear()
+    serve(theirs)  # Without a request.
+    assert diagnoser.cache_info().currsize == 1

@@ -78,6 +78,7 @@ def serve(channel: Connection) -> None:
     Each response is a `Diagnosis` followed by the redacted text (empty if it is in the file), or an exception.
     """
     threading.Thread(target=exit_with_parent, daemon=True).start()
+    diagnoser()  # The process that this one was forked from may lack it, and a budget is for its log alone.
     while True:
         try:
             request: LogRequest = channel.recv()
