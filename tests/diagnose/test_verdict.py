@@ -380,6 +380,38 @@ def test_only_the_exit_code_of_a_signal_is_named_by_it(
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        "ERROR:trainer:evaluation failed: no checkpoint was better than -inf",
+        "2026-11-29 10:00:00,123 - trainer - ERROR - could not build the vocabulary",
+    ],
+)
+def test_the_last_logged_error_says_why_a_program_chose_its_exit_code(
+    diagnose: Diagnose, said: str
+) -> None:
+    found = diagnose(f"{QUIET}{said}\n", Facts(exit_code=3))
+    assert found.outcome == "failed"
+    assert found.category != "loss_nan"
+    assert found.root is not None
+    assert found.root.text == said
+
+
+@pytest.mark.parametrize(
+    ("log", "facts"),
+    [
+        ("ERROR:cache:not usable\n" + QUIET * 5, Facts(exit_code=3)),
+        (QUIET + "ERROR:cache:not usable\n", Facts(exit_code=139)),
+        (QUIET + "ERROR:cache:not usable\n", Facts(state="TIMEOUT")),
+    ],
+)
+def test_an_error_that_was_survived_or_a_kill_is_not_explained_by_it(
+    diagnose: Diagnose, log: str, facts: Facts
+) -> None:
+    found = diagnose(log, facts)
+    assert found.root is None or "not usable" not in found.root.text
+
+
+@pytest.mark.parametrize(
     ("function", "message", "category"),
     [
         ("__getitem__", "sequence_length=888 is larger than max_length=768", "corrupt_data"),

@@ -112,11 +112,31 @@ def verdict(timeline: Timeline, job: JobContext) -> Diagnosis:
         found = _as_hang(_failed(root, timeline, job), root, job)
         return replace(found, confidence=confidence(found))
     status = _status(root, job.facts)
+    if root is None and status and status <= SIGNALS and job.facts.state not in _states():
+        root = _last_error(timeline)
+        if root is not None:
+            found = _failed(root, timeline, job)
+            return replace(found, confidence=confidence(found))
     if status or root is not None or job.facts.state in _states():
         return _missing(root, timeline, job, status)
     if job.empty or job.incomplete:
         return _unknown(job)
     return _no_failure(timeline, job, "Nothing in the log indicates that the job failed.")
+
+
+def _last_error(timeline: Timeline) -> JudgedEvent | None:
+    """The last thing that a program logged as an error before it exited with a code of its own choice, if its
+    output then ended: it says why, even where nothing of it is recognized.
+    """
+    said = (
+        judged
+        for judged in reversed(timeline.judged)
+        if judged.event.level in ("ERROR", "FATAL") and judged.role == "cause"
+    )
+    last = next(said, None)
+    if last is None or last.event.handled or last.event.set_aside or last.event.went_on:
+        return None
+    return last if last.event.log_later <= _LINES_AFTER_THE_LAST_ERROR else None
 
 
 def _tells_of_deaths(timeline: Timeline) -> bool:
@@ -239,6 +259,9 @@ _CUT_OFF = (
     "The log ends or is truncated before the last line of a traceback, which names the error."
 )
 _BELOW = ("the lines below this traceback, in the complete standard error of its rank",)
+_LINES_AFTER_THE_LAST_ERROR = 5
+"""Such as the lines of a launcher, and what a logger or a progress bar prints when it closes."""
+_UNRECOGNIZED = "The message is of no known kind; the lines before it may say more."
 _NOTHING_SAID = "The job failed, and its logs do not show why."
 
 
@@ -262,7 +285,11 @@ def _failed(root: JudgedEvent, timeline: Timeline, job: JobContext) -> Diagnosis
         retry_reason=reason,
         also=_also(root, timeline),
         title=signature.title if signature else taxonomy.categories()[category].title,
-        meaning=signature.meaning if signature else default.meaning,
+        meaning=_UNRECOGNIZED
+        if basis == "nothing"
+        else signature.meaning
+        if signature
+        else default.meaning,
         root=_root(root, timeline, job),
         exception=ExceptionInfo(event.type, event.message) if event.type else None,
         user_frame=own,
@@ -485,7 +512,8 @@ def _category(root: JudgedEvent) -> tuple[str, Basis]:
         return "corrupt_data" if stated == "illegal_argument" else root.category, "reading"
     if root.category:
         return root.category, "signature" if root.match else "reading"
-    guess, _ = classify(root.event.type, root.event.message)
+    # It has learned from exceptions, by their types.
+    guess, _ = classify(event.type, event.message) if event.type else ("", 0.0)
     return (guess, "classifier") if guess else ("internal_error", "nothing")
 
 
