@@ -14,6 +14,7 @@ import runpy
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -34,7 +35,7 @@ from tests.cli.test_locate_command import LOADER, REPORT, covered
 from tests.forge import REPOSITORY, TOKEN, Forge, issue_event, pull_request_event
 from tests.ports import unused_port
 from tests.study.localization.made import Project
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(path.stem for path in ROOT.glob("docs/*.md"))
@@ -377,7 +378,7 @@ def _called(call: str) -> tuple[int, str]:
 
 
 def _served(call: str) -> tuple[int, str]:
-    """The same of a server, which is interrupted when it has announced itself."""
+    """The same of a server, which is interrupted when it has announced itself and accepts connections."""
     call = call.removesuffix(" &").replace("8765", str(unused_port()))
     if call.startswith("epochzero serve"):
         call += f" --port {unused_port()}"
@@ -387,9 +388,16 @@ def _served(call: str) -> tuple[int, str]:
     ) as process:
         assert process.stdout is not None
         first = process.stdout.readline()
+        if announced := re.search(r"://127\.0\.0\.1:(\d+)", first):
+            wait_until(lambda: _accepts(int(announced[1])))
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=PATIENCE_S)
     return 0 if process.returncode in (
         -signal.SIGINT,
         128 + signal.SIGINT,
     ) else process.returncode, first + rest
+
+
+def _accepts(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
