@@ -11,6 +11,7 @@ import importlib.machinery
 import socket
 import sys
 from collections.abc import Callable
+from importlib.abc import Loader, MetaPathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,7 +30,8 @@ def install(program: str) -> None:
     """Replaces what a program with this text would miss here."""
     _stay_offline()
     _without_gpu()
-    torch.utils.data.DataLoader.__init__ = _in_this_process(torch.utils.data.DataLoader.__init__)  # type: ignore[method-assign]
+    loader = torch.utils.data.DataLoader
+    _replace(loader, "__init__", _in_this_process(loader.__init__))
     sys.meta_path.append(_Silent())
     if "torchvision" in program:
         _replace_images()
@@ -64,6 +66,11 @@ def digits(side: int, colored: bool = False) -> tuple[np.ndarray, np.ndarray]:
     return (np.clip(shown + noise, 0, 1) * 255).astype(np.uint8), labels
 
 
+def _replace(owner: object, name: str, stand_in: object) -> None:
+    """Sets an attribute of another library, which its types forbid."""
+    setattr(owner, name, stand_in)
+
+
 def _part(train: bool) -> slice:
     return slice(0, TRAIN) if train else slice(TRAIN, TRAIN + TEST)
 
@@ -72,14 +79,14 @@ def _stay_offline() -> None:
     def refuse(*_: object) -> None:
         raise OSError("no network")
 
-    socket.socket.connect = refuse  # type: ignore[method-assign,assignment]
-    socket.getaddrinfo = refuse  # type: ignore[assignment]
+    _replace(socket.socket, "connect", refuse)
+    _replace(socket, "getaddrinfo", refuse)
 
 
 def _without_gpu() -> None:
     for kind in (torch.Tensor, torch.nn.Module):
-        kind.cuda = lambda self, *_, **__: self  # type: ignore[method-assign,assignment]
-    torch.cuda.synchronize = lambda *_: None  # type: ignore[assignment]
+        _replace(kind, "cuda", lambda self, *_, **__: self)
+    _replace(torch.cuda, "synchronize", lambda *_: None)
 
 
 def _in_this_process(init: Callable[..., None]) -> Callable[..., None]:
@@ -120,13 +127,13 @@ class _Nothing(ModuleType):
         pass
 
 
-class _Silent:
+class _Silent(MetaPathFinder, Loader):
     """Imports `_Nothing` for services that are not installed."""
 
     def find_spec(self, name: str, *_: object) -> importlib.machinery.ModuleSpec | None:
         if name.split(".")[0] not in _SILENT:
             return None
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         return _Nothing(spec.name)
@@ -145,65 +152,48 @@ def _replace_images() -> None:
     import_torchvision()
     from torchvision import datasets, models
 
-    def grey(
-        self: Any,
-        root: Any,
-        train: bool = True,
-        transform: Any = None,
-        target_transform: Any = None,
-        **_: Any,
-    ) -> None:
-        datasets.VisionDataset.__init__(
-            self, root, transform=transform, target_transform=target_transform
-        )
-        images, labels = digits(28)
-        self.train = train
-        self.data, self.targets = (
-            torch.tensor(images[_part(train)]),
-            torch.tensor(labels[_part(train)]),
-        )
+    def stand_in(fill: Callable[[Any, bool], None]) -> Callable[..., None]:
+        """A constructor of a data set that `fill` fills, for training or for the test."""
 
-    def colored(
-        self: Any,
-        root: Any,
-        train: bool = True,
-        transform: Any = None,
-        target_transform: Any = None,
-        **_: Any,
-    ) -> None:
-        datasets.VisionDataset.__init__(
-            self, root, transform=transform, target_transform=target_transform
-        )
-        images, labels = digits(32, colored=True)
-        self.train, self.data, self.targets = (
-            train,
-            images[_part(train)],
-            labels[_part(train)].tolist(),
-        )
-        self.classes = [
-            str(number) for number in range(100 if isinstance(self, datasets.CIFAR100) else 10)
-        ]
+        def init(
+            self: Any,
+            root: Any,
+            train: bool = True,
+            transform: Any = None,
+            target_transform: Any = None,
+            **options: Any,
+        ) -> None:
+            datasets.VisionDataset.__init__(
+                self, root, transform=transform, target_transform=target_transform
+            )
+            # Some sets take `split` instead, a name.
+            fill(self, train not in (False, "test") and options.get("split") != "test")
+
+        return init
+
+    def grey(self: Any, train: bool) -> None:
+        images, labels = (torch.tensor(part[_part(train)]) for part in digits(28))
+        self.train, self.data, self.targets = train, images, labels
+
+    def colored(self: Any, train: bool) -> None:
+        images, labels = (part[_part(train)] for part in digits(32, colored=True))
+        self.train, self.data, self.targets = train, images, labels.tolist()
+        count = 100 if isinstance(self, datasets.CIFAR100) else 10
+        self.classes = [str(number) for number in range(count)]
         self.class_to_idx = {name: int(name) for name in self.classes}
 
-    def split(
-        self: Any,
-        root: Any,
-        split: str = "train",
-        transform: Any = None,
-        target_transform: Any = None,
-        **_: Any,
-    ) -> None:
-        datasets.VisionDataset.__init__(
-            self, root, transform=transform, target_transform=target_transform
-        )
-        images, labels = digits(32, colored=True)
-        part = _part(split != "test")
-        self.data, self.labels = images[part].transpose(0, 3, 1, 2), labels[part]
+    def split(self: Any, train: bool) -> None:
+        images, self.labels = (part[_part(train)] for part in digits(32, colored=True))
+        self.data = images.transpose(0, 3, 1, 2)
 
-    datasets.MNIST.__init__ = grey  # type: ignore[method-assign]
-    datasets.CIFAR10.__init__ = colored  # type: ignore[method-assign]
-    datasets.SVHN.__init__ = datasets.STL10.__init__ = split  # type: ignore[method-assign]
-    datasets.ImageFolder.__init__ = _with_images(datasets.ImageFolder.__init__)  # type: ignore[method-assign]
+    for kind, fill in (
+        (datasets.MNIST, grey),
+        (datasets.CIFAR10, colored),
+        (datasets.SVHN, split),
+        (datasets.STL10, split),
+    ):
+        _replace(kind, "__init__", stand_in(fill))
+    _replace(datasets.ImageFolder, "__init__", _with_images(datasets.ImageFolder.__init__))
     _without_weights(models)
 
 
