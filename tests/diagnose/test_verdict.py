@@ -396,6 +396,13 @@ def test_the_last_logged_error_says_why_a_program_chose_its_exit_code(
     assert found.root.text == said
 
 
+def test_nothing_is_claimed_of_an_error_that_is_not_recognized(diagnose: Diagnose) -> None:
+    log = f"{QUIET}2026-11-29 10:00:00,123 - trainer - ERROR - could not build the vocabulary\n"
+    found = diagnose(log, Facts(exit_code=3))
+    assert (found.basis, found.root_cause, found.retry) == ("nothing", "unknown", "unknown")
+    assert "library" not in " ".join((found.meaning, found.retry_reason, *found.fixes))
+
+
 @pytest.mark.parametrize(
     ("log", "facts"),
     [

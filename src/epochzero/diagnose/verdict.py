@@ -116,6 +116,14 @@ def verdict(timeline: Timeline, job: JobContext) -> Diagnosis:
         root = _last_error(timeline)
         if root is not None:
             found = _failed(root, timeline, job)
+            if found.basis == "nothing":
+                found = replace(
+                    found,
+                    root_cause="unknown",
+                    retry="unknown",
+                    retry_reason=_RETRY_REASONS["unknown"],
+                    fixes=("Evidence needed: a more detailed log of what led to this message.",),
+                )
             return replace(found, confidence=confidence(found))
     if status or root is not None or job.facts.state in _states():
         return _missing(root, timeline, job, status)
