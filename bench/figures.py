@@ -164,6 +164,11 @@ def page() -> str:
             [cells(row) for row in expanded(section["row"])],
         )
         lines += ["", section.get("after", "")]
+    before = TABLE["before"]
+    lines += [f"## {before['title']}", "", before["text"], ""]
+    lines += markdown(
+        ("Package", "What", "Cases", "Before", "Now", "State"), list(before_and_now())
+    )
     independent = TABLE["independent"]
     lines += ["## Independent evaluation", "", independent["text"], ""]
     lines += markdown(("What", "Cases", "Figure"), [tuple(row) for row in independent["rows"]])
@@ -175,6 +180,39 @@ def page() -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
 
+def before_and_now() -> Iterator[tuple[str, ...]]:
+    """The rows of accuracies that were measured before the packages were reorganized too."""
+    what = cases = ""
+    for row in (row for part in (*TABLE["section"], TABLE["before"]) for row in part["row"]):
+        name, earlier = row["result"], f"earlier/{row['result']}.before"
+        what, cases = (
+            re.sub("^the same", last, row[key]) for last, key in ((what, "what"), (cases, "cases"))
+        )
+        if not row.get("accuracy", row["evaluation"] != "cost"):
+            continue
+        try:
+            before, on = filled(row["strict"], earlier), filled(cases, earlier)
+        except (FileNotFoundError, KeyError):  # Not measured then.
+            continue
+        now, on_now = filled(row["strict"], name), filled(cases, name)
+        yield (
+            TABLE["measured"][name].replace("models/src/", ""),
+            what,
+            on if on == on_now else f"{on}; now {on_now}",
+            f"{before} (`{commit_of(earlier)}`)",
+            f"{now}{STALE if staleness(name) else ''} (`{commit_of(name)}`)",
+            "not measured again" if result(name)["numbers"] == result(earlier)["numbers"]
+            else "other cases" if on != on_now
+            else "equal" if now == before
+            else "differs",
+        )  # fmt: skip
+
+
+def commit_of(name: str) -> str:
+    """The commit that a result file was measured at, shortened."""
+    return str(result(name)["versions"].get("epochzero_commit", "unknown"))[:8]
+
+
 def provenance(name: str) -> tuple[str, ...]:
     """Where, when and with what a result file was measured."""
     record = result(name)
@@ -183,7 +221,7 @@ def provenance(name: str) -> tuple[str, ...]:
     return (
         f"[{name}](../bench/results/{name}.json)",
         record["date"][:10],
-        f"`{record['versions'].get('epochzero_commit', 'unknown')[:8]}`",
+        f"`{commit_of(name)}`",
         record["versions"]["python"],
         str(record["seed"]),
         f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']:.0f} GB",

@@ -133,3 +133,18 @@ def test_the_hash_covers_the_sources_and_nothing_else(figures: ModuleType, tmp_p
 
 def test_the_readme_fits_the_front_page() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_accuracies_from_before_the_reorganization_stand_next_to_the_present_ones(
+    figures: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {"result": "check_dry", "evaluation": "used", "cases": "{epochzero.check.n} jobs"}
+    rows = [
+        {**row, "what": "predicted", "strict": "{epochzero.check.predicted}"},
+        {**row, "what": "the same, strict", "strict": "{epochzero.check.strict}"},
+        {**row, "what": "measured only now", "strict": "{epochzero.check.seconds}"},
+    ]
+    monkeypatch.setitem(figures.TABLE, "section", [])
+    monkeypatch.setitem(figures.TABLE, "before", {"row": rows})
+    shown = [(what, cases, state) for _, what, cases, *_, state in figures.before_and_now()]
+    assert shown == [("predicted", "49 jobs", "equal"), ("predicted, strict", "49 jobs", "equal")]
