@@ -119,3 +119,19 @@ def test_after_a_step_a_message_of_the_start_is_none_of_the_start(work: str, pha
     stack = [own("train.py", "<module>"), own("train.py", "train", "loss = model(x)"), FORWARD]
     done = frozenset(filter(None, [work]))
     assert phase_of(stack, "gpu_fault", work=done, stated="initialization") == phase
+
+
+@pytest.mark.parametrize(
+    ("announced", "stack", "work", "phase"),
+    [
+        ("evaluation", [own("main.py", "<module>"), own("main.py", "work")], set(), "evaluation"),
+        ("training", [], set(), "training"),
+        ("evaluation", [own("main.py", "load_checkpoint")], set(), "initialization"),
+        ("evaluation", [], {"training"}, "training"),
+    ],
+)
+def test_an_announced_phase_counts_where_neither_stack_nor_steps_show_one(
+    announced: str, stack: list[Frame], work: set[str], phase: str
+) -> None:
+    found = phase_of(stack, "internal_error", work=frozenset(work), announced=announced)
+    assert found == phase

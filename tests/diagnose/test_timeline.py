@@ -498,13 +498,14 @@ def test_the_rank_for_which_all_others_waited_is_named(
     diagnose: Diagnose, waiting: list[tuple[int, int]], absent: int | None
 ) -> None:
     found = diagnose("".join(WAITED.format(*one) for one in waiting))
-    notes = [note for note in found.notes if "did not arrive at ALLREDUCE number 875" in note]
-    assert len(notes) == (absent is not None)
+    named = [fix for fix in found.fixes if "did not arrive at ALLREDUCE number 875" in fix]
+    assert named == list(found.fixes[: absent is not None])
     if absent is not None:
         assert root(found)[2] == absent
-        assert notes[0].startswith(f"Rank {absent} ")
+        assert named[0].startswith(f"Rank {absent} ")
         own = dict(waiting).get(absent)
-        assert ("it waited in ALLREDUCE number" in notes[0]) == (own is not None)
+        assert ("it waited in ALLREDUCE number" in named[0]) == (own is not None)
+        assert not any("Find the rank" in fix for fix in found.fixes)
         assert own is None or f"[Rank {absent}] Watchdog" in root(found)[1]
 
 

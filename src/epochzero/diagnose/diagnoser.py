@@ -14,7 +14,7 @@ from epochzero.diagnose.facts import Facts, find_facts
 from epochzero.diagnose.model import CodeFrame, Consequence, Diagnosis, ExceptionInfo, Root
 from epochzero.diagnose.reading import prepare
 from epochzero.diagnose.similar_paths import nearest_path
-from epochzero.diagnose.timeline import order
+from epochzero.diagnose.timeline import WAITED, Timeline, order
 from epochzero.diagnose.verdict import JobContext, verdict
 from epochzero.errors import InputError
 from epochzero.logs.events import LogEvent, events_of
@@ -162,8 +162,8 @@ class Diagnoser:
         restarts = max((read.restarts for read in reads), default=0)
         timeline = order(events, self.catalog, failed=bool(facts.exit_status), restarts=restarts)
         notes = tuple(note for read in reads for note in (*read.damage, *read.notes))
-        notes = (*notes, *absence(timeline), *earlier_failures(timeline), *facts.notes)
-        found = replace(verdict(timeline, job), notes=notes)
+        notes = (*notes, *earlier_failures(timeline), *facts.notes)
+        found = _with_absent_rank(replace(verdict(timeline, job), notes=notes), timeline)
         if self.look_around and found.category == "path_not_found":
             found = _with_nearest_path(found)
         return _redacted(found) if self.redact else found
@@ -189,6 +189,14 @@ def diagnose(
     given = [Path(path) for path in paths]
     diagnoser = Diagnoser(builtin() | Catalog(signatures), redact=redact, look_around=True)
     return diagnoser.diagnose(find_logs(given), find_facts(given) if facts is None else facts)
+
+
+def _with_absent_rank(found: Diagnosis, timeline: Timeline) -> Diagnosis:
+    """The diagnosis with the rank for which all others waited, instead of the advice to search for it."""
+    absent = absence(timeline)
+    if absent and found.signature == WAITED:
+        return replace(found, fixes=(*absent, *found.fixes[1:]))
+    return replace(found, notes=(*absent, *found.notes))
 
 
 _QUOTED_PATH = re.compile(r"['\"](/[^'\"\n]{2,400})['\"]|(/[^\s:'\"]{2,400})")

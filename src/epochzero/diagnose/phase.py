@@ -88,6 +88,7 @@ def phase_of(
     kind: str = "",
     work: frozenset[str],
     stated: str = "",
+    announced: str = "",
 ) -> str:
     """The phase that a stack and the log before it point to.
 
@@ -97,6 +98,7 @@ def phase_of(
         kind: class of the exception, as printed.
         work: what the job did before the failure, as in `epochzero.logs.progress.ProgressLine`.
         stated: the phase in which a known message usually is printed; empty if unknown.
+        announced: the phase that the log announces before the failure, which counts where the stack names none.
     """
     trained = bool(work & TRAINING)
     if "serving" in work and "training" not in work:
@@ -104,8 +106,10 @@ def phase_of(
     decided = "" if category == "interrupted" else _decided(frames, trained=trained)
     if decided:
         return decided
-    if stated and not (trained and stated == "initialization"):
+    if stated and not ((trained or announced) and stated == "initialization"):
         return stated
+    if announced and not trained and not _by_names(frames):
+        return announced  # Once it trains, a program announces its validations too.
     phase = _weighed(frames, category, kind=kind, work=work)
     if category == "interrupted" and trained and phase == "preprocessing":
         return "training"  # The loop had begun: it reads its samples while it trains.

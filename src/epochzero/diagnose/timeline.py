@@ -504,13 +504,13 @@ _RECORDED = re.compile(r"Root Cause [\s\S]*?\n *error_file *: (?!<N/A>)\S")
 def _as_absent(root: JudgedEvent | None, judged: Sequence[JudgedEvent]) -> JudgedEvent | None:
     """The root with the rank that did not arrive at a collective, if the watchdogs of all others report it."""
     absent = absent_rank(judged)
-    if root is None or absent is None or root.match is None or root.match.signature.name != _WAITED:
+    if root is None or absent is None or root.match is None or root.match.signature.name != WAITED:
         return root
     own = next((j.event for j in judged if _reporter(j) == absent.rank), root.event)
     return replace(root, event=replace(own, rank=absent.rank))
 
 
-_WAITED = "nccl/watchdog-timeout"
+WAITED = "nccl/watchdog-timeout"
 """The signature of the report of a rank that waited in a collective until the time limit."""
 
 
@@ -565,7 +565,7 @@ def absent_rank(judged: Sequence[JudgedEvent]) -> Absent | None:
 def _reporter(judged: JudgedEvent) -> int | None:
     """The rank whose watchdog reports in this event that it waited."""
     reported = _WAITING.search(judged.event.shown)
-    is_report = judged.role == "cascade" and judged.match and judged.match.signature.name == _WAITED
+    is_report = judged.role == "cascade" and judged.match and judged.match.signature.name == WAITED
     return int(reported["rank"]) if reported and is_report else None
 
 

@@ -16,6 +16,7 @@ from itertools import accumulate, chain
 from typing import Literal
 
 from epochzero.logs import stacks
+from epochzero.logs.announcements import last_announced
 from epochzero.logs.handling import (
     answers_request,
     is_finished,
@@ -39,6 +40,8 @@ _PUT_ASIDE = (IGNORED, "Error in sys.excepthook:", "--- Logging error ---")
 """Lines above an exception that does not end a process; below a failed hook stands the one that does."""
 NEAR_LINES = 4
 """Number of lines above an exception that form its context."""
+ANNOUNCED_LINES = 12
+"""Number of lines above an event in which the program may announce what it does."""
 QUIET = frozenset({"DEBUG", "INFO", "WARNING"})
 """Levels at which nothing fatal is logged."""
 
@@ -92,6 +95,8 @@ class LogEvent:
         serves_later: whether a server answers requests later in the log.
         closing: whether the program announced shortly before that it shuts down.
         work: what the same run did before the event, as in `ProgressLine`.
+        announced: the phase that the last of the lines shortly before the event announces, such as "Running
+            inference ..."; empty if none does.
     """
 
     log: str
@@ -125,6 +130,7 @@ class LogEvent:
     serves_later: bool = False
     closing: bool = False
     work: frozenset[str] = frozenset()
+    announced: str = ""
 
     @property
     def cut_off(self) -> bool:
@@ -499,6 +505,7 @@ class _StreamReader:
             yield self._event(
                 raised.at,
                 found.end,
+                begin=found.start,
                 child=self._child(found.start, raised.at),
                 kind="exception",
                 type=raised.type,
@@ -656,8 +663,16 @@ class _StreamReader:
                 return int(found[1])
         return None
 
-    def _event(self, at: int, end: int, child: int | None = None, **fields: object) -> LogEvent:
+    def _event(
+        self,
+        at: int,
+        end: int,
+        begin: int | None = None,
+        child: int | None = None,
+        **fields: object,
+    ) -> LogEvent:
         line = self.lines[at]
+        begin = at if begin is None else begin
         prefix = line.prefix
         time = prefix.time if prefix.time is not None else self.log.time
         starts = self.scan.starts
@@ -687,6 +702,7 @@ class _StreamReader:
                 for work, offsets in self.scan.work.items()
                 if bisect_left(offsets, run) < bisect_left(offsets, line.offset)
             ),
+            announced=last_announced(self.texts[max(0, begin - ANNOUNCED_LINES) : begin]),
             **fields,  # type: ignore[arg-type]  # the two callers give the remaining fields
         )
 
