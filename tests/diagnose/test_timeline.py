@@ -832,3 +832,20 @@ def test_a_launcher_that_reports_an_end_after_another_start_reports_the_last_run
     found = diagnose(START + INTERRUPTED + START + settings + report)
     assert found.root
     assert (found.outcome, found.root.rank) == ("evidence_missing", 0)
+
+
+STOPPED = "slurmstepd: error: *** STEP 5512.0 ON n17 CANCELLED AT 2026-11-23T04:00:12 DUE TO PREEMPTION ***\n"
+SAVES = """Traceback (most recent call last):
+  File "/home/x/train.py", line 40, in handler
+    torch.save(state, "ck.pt")
+RuntimeError: PytorchStreamWriter failed writing file data/12: file write failed
+"""
+
+
+@pytest.mark.parametrize(("log", "category"), [(STOPPED + SAVES, "interrupted"), (SAVES + STOPPED, "storage_full")])  # fmt: skip
+def test_what_fails_after_the_scheduler_stops_the_job_is_a_consequence(
+    diagnose: Diagnose, log: str, category: str
+) -> None:
+    found = diagnose(log)
+    assert found.category == category
+    assert root(found)[0] == (1 if category == "interrupted" else 4)

@@ -167,12 +167,14 @@ def order(
     stopped = any(
         j.event.uncaught and j.role == "wrapper" and j.category == "interrupted" for j in judged
     )
+    stops = _stops(judged)
     candidates = _before_report(
         tuple(
             j for j in judged
             if j.role == "cause" and j.claim >= least
             # No warning explains why somebody told a launcher to stop.
             and not (stopped and j.event.level in QUIET and j.category != "interrupted")
+            and not _after_stop(j.event, stops.get((j.event.log, j.event.starts)))
         ),
         judged,
     )  # fmt: skip
@@ -269,6 +271,23 @@ def _before_report(
             reports.setdefault(j.event.log, j.event.line)
     before = tuple(j for j in candidates if j.event.line < reports.get(j.event.log, sys.maxsize))
     return before if any(j.category and j.category not in _OF_PEERS for j in before) else candidates
+
+
+def _stops(judged: Sequence[JudgedEvent]) -> dict[tuple[str, int], LogEvent]:
+    """The scheduler's first report in each run of a log that it ends the job."""
+    stops: dict[tuple[str, int], LogEvent] = {}
+    for j in filter(_stops_job, _by_line(judged)):
+        stops.setdefault((j.event.log, j.event.starts), j.event)
+    return stops
+
+
+def _after_stop(later: LogEvent, stop: LogEvent | None) -> bool:
+    """Whether an event follows soon after the scheduler's report of a stop: it fails because of the stop."""
+    return (
+        stop is not None
+        and stop.line < later.line
+        and stop.log_later - later.log_later < LATER_LINES
+    )
 
 
 def _starts_run(deaths: Sequence[JudgedEvent], later: JudgedEvent, *, alone: bool) -> bool:
