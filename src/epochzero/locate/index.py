@@ -6,7 +6,7 @@ every function; what scores them (BM25, TF-IDF, a language model) works on the c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochzero.code import FIELDS, Parsed
+from epochzero.code.words import ranges
 
 Floats: TypeAlias = NDArray[np.float32]
 Ints: TypeAlias = NDArray[np.int64]
@@ -24,6 +25,7 @@ K1, B = 1.5, 0.75
 """The usual parameters of BM25, those of Lucene's tests."""
 _BUCKETS = 1 << 16
 _BLOCK = 1 << 20
+_BLOCK_DOCUMENTS = 1 << 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,6 +120,27 @@ class Index:
         blocks = range(0, len(self._columns), _BLOCK)
         found = [np.flatnonzero(wanted[self._columns[n : n + _BLOCK]]) + n for n in blocks]
         return _concat(found, np.int64)
+
+    def entries(self, field: str) -> Iterator[tuple[Ints, NDArray[np.uint32], Floats]]:
+        """The words of one field of all documents, a block of documents at a time, for the memory.
+
+        Args:
+            field: one of `epochzero.code.FIELDS`.
+
+        Yields:
+            Of each word of each document the document's number, the word's hash, and how often it occurs.
+        """
+        rows = np.flatnonzero(self._row_field == FIELDS.index(field))
+        for begin in range(0, len(rows), _BLOCK_DOCUMENTS):
+            entries, bounds = ranges(self._rows, rows[begin : begin + _BLOCK_DOCUMENTS])
+            document = begin + np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+            counts = self._counts[entries].astype(np.float32)
+            yield document, self._vocabulary[self._columns[entries]], counts
+
+    def frequencies(self) -> tuple[NDArray[np.uint32], Ints]:
+        """The hashes of all words, sorted, and how many documents hold each."""
+        vocabulary, often = np.unique(self._vocabulary, return_counts=True)
+        return vocabulary, often.astype(np.int64)
 
     def files_with(self, hashes: NDArray[np.uint32]) -> Ints:
         """How many documents hold each word, (words,).

@@ -26,6 +26,7 @@ from epochzero.locate.index import Floats
 if TYPE_CHECKING:
     from epochzero.code import Parsed
     from epochzero.locate.corpus import Corpus
+    from epochzero.locate.index import Index
     from epochzero.locate.query import Query
     from epochzero.locate.report import PastReport
 
@@ -217,6 +218,7 @@ class Vectors:
     """Data of a corpus that the techniques need in addition to its index, computed on first use.
 
     Args:
+        index: the words of the files.
         parsed: the files.
         past: the reports closed before.
         number: of each path.
@@ -226,14 +228,19 @@ class Vectors:
     """
 
     def __init__(
-        self, parsed: Sequence[Parsed], past: Sequence[PastReport], number: Mapping[str, int]
+        self,
+        index: Index,
+        parsed: Sequence[Parsed],
+        past: Sequence[PastReport],
+        number: Mapping[str, int],
     ) -> None:
+        self._index = index
         self._parsed = parsed
         self._past = past
         self._number = number
-        whole = self._field("whole")
-        self.idf = whole.idf()
-        self._norms = {"whole": whole.norms(self.idf)}
+        vocabulary, often = index.frequencies()
+        self.idf = Idf(vocabulary, np.log(index.documents / often).astype(np.float32))
+        self._norms: dict[str, Floats] = {}
 
     @cached_property
     def names(self) -> Mapping[str, Postings]:
@@ -255,12 +262,17 @@ class Vectors:
             field: one of `NAMES` or of `epochzero.code.FIELDS`.
         """
         if field not in self._norms:
-            postings = self.names[field] if field in NAMES else self._field(field)
-            self._norms[field] = postings.norms(self.idf)
+            self._norms[field] = (
+                self.names[field].norms(self.idf) if field in NAMES else self._lengths(field)
+            )
         return self._norms[field]
 
-    def _field(self, field: str) -> Postings:
-        return Postings.of([parsed.bags[field] for parsed in self._parsed])
+    def _lengths(self, field: str) -> Floats:
+        squares = np.zeros(self._index.documents)
+        for document, hashes, counts in self._index.entries(field):
+            weights = log_frequency(counts) * self.idf.of(hashes)
+            squares += np.bincount(document, weights**2, len(squares))
+        return np.sqrt(squares).astype(np.float32)
 
 
 def _names(parsed: Parsed, kinds: frozenset[str]) -> Bag:
@@ -274,5 +286,5 @@ def vectors_of(corpus: Corpus) -> Vectors:
     """The vectors of a corpus; they live as long as it does."""
     found = _KEPT.get(corpus)
     if found is None:
-        found = _KEPT[corpus] = Vectors(corpus.parsed, corpus.past, corpus.number)
+        found = _KEPT[corpus] = Vectors(corpus.index, corpus.parsed, corpus.past, corpus.number)
     return found
