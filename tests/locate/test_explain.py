@@ -45,6 +45,8 @@ def test_a_path_or_a_module(corpus: Corpus) -> None:
     assert reasons(corpus, "Crash", "see data/loader.py")["path"] == (
         "the report names data/loader.py"
     )
+    link = "https://git.example.org/a/b/blob/0c1d/data/loader.py#L7"
+    assert reasons(corpus, "Crash", link)["path"] == "the report names src/data/loader.py"
     assert reasons(corpus, "loader.py crashes")["path"] == "the title names loader.py"
     assert reasons(corpus, "Crash", "data.loader.x")["path"] == (
         "the report names the module data.loader.x"

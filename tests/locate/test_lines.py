@@ -53,6 +53,14 @@ def test_comments_and_docstrings_are_no_candidates(
     assert {line.number for line in ranked("limit counts samples")} == {1, 4, 8, 9, 10}
 
 
+def test_the_line_that_a_notebook_points_at_comes_first(
+    ranked: Callable[..., list[FunctionLine]],
+) -> None:
+    trace = "~/x/io/read.py in read(path, limit)\n      3 \n----> 9     samples = parse(path)\n"
+    best = ranked("limit of samples", trace)[0]
+    assert (best.number, best.shown) == (4, True), "its number may be of another version"
+
+
 def test_lines_of_the_traceback_come_first(ranked: Callable[..., list[FunctionLine]]) -> None:
     trace = 'File "/x/io/read.py", line 4, in read\n    samples = parse(path)\n'
     best = ranked("limit of samples", trace)[0]

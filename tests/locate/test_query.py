@@ -49,12 +49,16 @@ def test_the_frames_of_a_notebook() -> None:
     text = (
         "~/lib/pkg/model.py in fit(self, x)\n---> 12 self.step(x)\n"
         "File /opt/pkg/data.py:40, in load(path)\n"
+        "     39 with path.open() as stream:\n---> 40     read(stream)\n"
+        "[/usr/lib/pkg/read.py](https://localhost:8080/#) in read(stream, limit)\n"
+        "   1388     if limit:\n-> 1389         cut(stream)\n   1390     return stream\n"
         "/opt/pkg/warn.py:36: FutureWarning: old\n"
     )
     frames = query_of(Report("It fails", text)).frames
     assert [(f.file, f.line, f.function) for f in frames] == [
-        ("~/lib/pkg/model.py", None, "fit"),
+        ("~/lib/pkg/model.py", 12, "fit"),
         ("/opt/pkg/data.py", 40, "load"),
+        ("/usr/lib/pkg/read.py", 1389, "read"),
     ]
 
 

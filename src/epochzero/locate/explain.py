@@ -126,7 +126,10 @@ class Explainer:
             best = max(named, key=lambda mention: mention.strength)
             who = "the title" if best.text in self._query.title_paths else "the report"
             what = "the module " if best.kind == "module" else ""
-            yield Reason("path", f"{who} names {what}{_short(best.text)}")
+            text = best.text
+            if text.startswith("//"):  # a link, without its scheme
+                text = self._corpus.paths[document]
+            yield Reason("path", f"{who} names {what}{_short(text)}")
 
     def _names(self, document: int, unit: Unit | None) -> Iterator[Reason]:
         """Identifiers of the report that are defined here, the rarest first."""

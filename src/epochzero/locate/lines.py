@@ -14,7 +14,7 @@ from epochzero.code.words import words
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.index import inverse_document_frequency
 from epochzero.locate.mentions import Mention
-from epochzero.locate.query import PARTS, Query
+from epochzero.locate.query import NOTEBOOK_ARROW, PARTS, Query
 
 SHOWN, COUNTED = 1.0, 0.5
 """What a line gains when the report shows it, and when a frame has its number, which may be of
@@ -49,7 +49,9 @@ class LineScorer:
         idf = inverse_document_frequency(corpus.find(query).fields["whole"])
         weights = idf * query.weights[:, PARTS.index("all")]
         self._weight: Mapping[str, float] = dict(zip(query.terms, weights.tolist(), strict=True))
-        self._shown = {line.strip() for line in query.texts["all"].split("\n")}
+        self._shown = {
+            line.strip() for line in NOTEBOOK_ARROW.sub("", query.texts["all"]).split("\n")
+        }
         self._counted = {
             (mention.document, mention.frame.line)
             for mention in mentioned

@@ -33,9 +33,12 @@ MOST_PHRASE_LINES = 200
 _FENCE = re.compile(r"^(?:```|~~~).*?(?:^(?:```|~~~)[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _FRAME = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>[\w<>.]+))?')
 _NOTEBOOK_FRAME = re.compile(
-    r"^(?:File )?(?P<file>[~/.\w][^\s:()]*\.pyx?)(?::(?P<line>\d+),)? in (?P<function>\w+)",
+    r"^(?:File )?\[?(?P<file>[~/.\w][^\s:()\[\]]*\.pyx?)(?:\]\(\S*\))?(?::(?P<line>\d+),)? in (?P<function>\w+)",
     re.MULTILINE,
 )
+"""IPython's; Colab makes the path a link."""
+NOTEBOOK_ARROW = re.compile(r"^-+> ?(?P<line>\d+) ", re.MULTILINE)
+"""Before the failing line of a notebook's frame."""
 _ERROR = re.compile(
     r"^\s*(?:E\s+)?[\w.]*(?:Error|Exception|Warning|Exit|Interrupt|Failure|Failed)\b:?.*$",
     re.MULTILINE,
@@ -195,14 +198,17 @@ def _frames(text: str) -> tuple[CalledFrame, ...]:
         for pattern in (_FRAME, _NOTEBOOK_FRAME)
         for match in pattern.finditer(text)
     )
+    ends = [*(start for start, _ in found[1:]), len(text)]
     return tuple(
-        CalledFrame(
-            _slashes(match["file"]),
-            int(match["line"]) if match["line"] else None,
-            match["function"] or "",
-        )
-        for _, match in found
+        CalledFrame(_slashes(match["file"]), _line_of(match, text, end), match["function"] or "")
+        for (_, match), end in zip(found, ends, strict=False)
     )
+
+
+def _line_of(match: re.Match[str], text: str, end: int) -> int | None:
+    """The line of a frame whose source lines end at some place in the text."""
+    found = match if match["line"] else NOTEBOOK_ARROW.search(text, match.end(), end)
+    return int(found["line"]) if found else None
 
 
 def _parts(report: Report) -> tuple[str, str, str]:

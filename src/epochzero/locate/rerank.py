@@ -248,7 +248,8 @@ class Reranker:
             raise _UnusableError(f"{self._server} {problem}") from error
         if not response.succeeded:
             text = _line(redact(response.content[:1000].decode("utf-8", "replace")))
-            raise _UnusableError(f"{self._server} returned HTTP {response.status}: {text}")
+            said = f": {text}" if text else ""
+            raise _UnusableError(f"{self._server} returned HTTP {response.status}{said}")
         try:
             found = response.json()
         except (ValueError, RecursionError) as error:
