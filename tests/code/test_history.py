@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochzero.code import history as module
+from epochzero.code.changes import Change, Changes
 from epochzero.code.history import LARGEST_COCHANGE, History, _changes, _fields
 from epochzero.code.snapshot import Repository
 from epochzero.errors import InputError
@@ -130,6 +132,20 @@ def test_only_the_latest_changes_are_read(story: Made, monkeypatch: pytest.Monke
     assert cut.changes == whole.changes[:3]
     continued = History(repository, known=History(repository, "HEAD~2"))
     assert (continued.changes, continued.cut) == (cut.changes, True)
+
+
+def test_a_history_is_read_in_parts(story: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = History(Repository(story.folder)).changes
+    columns, parts = Changes.of, list[int]()
+
+    def counted(changes: Sequence[Change]) -> Changes:
+        parts.append(len(changes))
+        return columns(changes)
+
+    monkeypatch.setattr(module, "READ_AT_ONCE", 2)
+    monkeypatch.setattr(Changes, "of", counted)
+    assert History(Repository(story.folder)).changes == whole
+    assert parts == [0, 2, 2, 2], "never more than two at once"
 
 
 def test_large_commits_say_nothing_of_what_belongs_together(made: Made) -> None:

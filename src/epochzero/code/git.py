@@ -32,6 +32,8 @@ _SETTINGS = {
     "core.untrackedCache": "false",
     "core.attributesFile": _NOWHERE,
     "core.excludesFile": _NOWHERE,
+    "core.packedGitLimit": "64m",  # what is mapped counts as memory of the child
+    "core.packedGitWindowSize": "4m",
     "core.pager": "cat",
     "core.sshCommand": "false",
     "core.askPass": "false",

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
     from epochzero.code.snapshot import Repository
 
 MOST_CHANGES = 30_000
-"""Older ones are left out: reading takes about half a second and seven megabytes for every thousand,
+"""Older ones are left out: reading takes about half a second and two megabytes for every thousand,
 and what was changed so long ago says little of a bug of today."""
 
+READ_AT_ONCE = 2_000
+"""So many changes are read before they become columns, which need less memory."""
 LARGEST_COCHANGE = 60
 """A commit of more files says nothing of which files belong together."""
 MESSAGE_CHARACTERS = 600
@@ -221,14 +224,22 @@ def _read(repository: Repository, tip: str, known: History | None) -> tuple[Chan
         reach.append(f"^{known.tip}")
     cut_off = _cut_off(repository)
     try:
-        new = list(_changes(_fields(repository.git.stream(*_LOG, "-M", *reach))))
+        found = _columns(_fields(repository.git.stream(*_LOG, "-M", *reach)), cut_off)
     except MissingObjectError:
         # Files that changed while they moved cannot be compared; those that only moved can.
-        new = list(_changes(_fields(repository.git.stream(*_LOG, "-M100%", *reach))))
-    found = Changes.of([change for change in new if change.commit not in cut_off])
+        found = _columns(_fields(repository.git.stream(*_LOG, "-M100%", *reach)), cut_off)
     # In both parts children come before their parents, and a stable sort keeps that.
     every = (found if before is None else found.joined(before)).latest_first()
     return every[:MOST_CHANGES], cut or len(every) > MOST_CHANGES
+
+
+def _columns(fields: Iterator[bytes], cut_off: Container[str]) -> Changes:
+    """The changes of ``git log``, without some commits."""
+    changes = (change for change in _changes(fields) if change.commit not in cut_off)
+    found = Changes.of(())
+    while some := list(islice(changes, READ_AT_ONCE)):
+        found = found.joined(Changes.of(some))
+    return found
 
 
 _HASH = re.compile(r"[0-9a-f]{40,64}")
