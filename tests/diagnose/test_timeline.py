@@ -849,3 +849,12 @@ def test_what_fails_after_the_scheduler_stops_the_job_is_a_consequence(
     found = diagnose(log)
     assert found.category == category
     assert root(found)[0] == (1 if category == "interrupted" else 4)
+
+
+def test_the_rank_that_a_process_group_names_is_that_of_its_message(diagnose: Diagnose) -> None:
+    found = diagnose(
+        "terminate called after throwing an instance of 'c10::DistBackendError'\n"
+        "  what():  [PG ID 0 PG GUID 0(default_pg) Rank 5] Process group watchdog thread terminated with "
+        "exception: CUDA error: uncorrectable ECC error encountered\n"
+    )
+    assert root(found)[2] == 5

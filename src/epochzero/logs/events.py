@@ -27,7 +27,7 @@ from epochzero.logs.handling import (
     runs_in_helper_thread,
 )
 from epochzero.logs.prefix import Prefix, split, split_envelope, strip_ansi, uses_bare_ranks
-from epochzero.logs.progress import Progress, ProgressLine, progress_lines
+from epochzero.logs.progress import LOOKED_AT, Progress, ProgressLine, progress_lines
 from epochzero.logs.scan import Region, Scan
 from epochzero.logs.source import HOLE, Log
 from epochzero.logs.traceback import IGNORED, Frame, Link, Traceback, is_header, parse
@@ -685,7 +685,14 @@ class _StreamReader:
             log=self.log.name,
             line=line.number,
             shown=line.shown.rstrip(),
-            rank=next((r for r in (child, prefix.rank, self.log.rank) if r is not None), None),
+            rank=next(
+                (
+                    r
+                    for r in (child, prefix.rank, self.log.rank, _in_group(line.text))
+                    if r is not None
+                ),
+                None,
+            ),
             process=prefix.process,
             host=prefix.host,
             time=self.times[at] if time is None else time,
@@ -705,6 +712,15 @@ class _StreamReader:
             announced=last_announced(self.texts[max(0, begin - ANNOUNCED_LINES) : begin]),
             **fields,  # type: ignore[arg-type]  # the two callers give the remaining fields
         )
+
+
+_IN_GROUP = re.compile(r"\[PG ID \d[^\]\n]{0,80} Rank (\d{1,6})\]")
+
+
+def _in_group(text: str) -> int | None:
+    """The rank that a message of a process group names as its own."""
+    found = _IN_GROUP.search(text[:LOOKED_AT])
+    return int(found[1]) if found else None
 
 
 def _latest(before: float | None, now: float | None) -> float | None:
