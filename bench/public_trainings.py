@@ -2,8 +2,8 @@
 
 Nothing of a repository is stored: ``public_trainings.toml`` names repository, commit, file and arguments. A folder holds the repositories at these commits, one directory ``owner+name`` each. A program
 runs in a copy of its repository, in the directory of its file; notebooks are run as the cells that follow one another.
-What it would load from the network is replaced by ``stand_ins.py``. Half of the repositories, drawn by their names
-before the first run, is held out.
+What it would load from the network is replaced by ``stand_ins.py``. The first repositories have been used to mend searches. Of
+those that were ``added`` later, half, drawn by their names, is held out.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class PublicTraining(Case):
 def public_trainings(folder: Path, path: Path = LIST) -> Iterator[PublicTraining]:
     """The trainings of the list whose repositories are in a directory."""
     for name, repository in tomllib.loads(path.read_text(encoding="utf-8")).items():
-        directory = name.replace("/", "+")
+        directory, is_new = name.replace("/", "+"), "added" in repository
         for command in repository["trainings"]:
             file, *arguments = shlex.split(command)
             program = program_text(folder / directory / file)
             yield PublicTraining(
-                f"{directory}/{command}", "public", program, held_out=held(directory), root=folder / directory,
-                file=file, arguments=tuple(arguments),
+                f"{directory}/{command}", "public" if is_new else "public/used", program,
+                held_out=is_new and held(directory), root=folder / directory, file=file, arguments=tuple(arguments),
             )  # fmt: skip
 
 

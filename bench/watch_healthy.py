@@ -9,7 +9,8 @@ one half. A program of more than `watch_runs.CPU_S` seconds is read as a trainin
     python bench/watch_healthy.py --records DIR --stored    # read the records that exist
 
 With ``--public DIR`` it is the examples of public repositories instead, see ``public_trainings.py``, in a Python that has
-torchvision, Lightning, Keras, PyTorch Geometric and Gymnasium. One of fewer than `LEAST` iterations shows nothing and is not counted.
+torchvision, Lightning, Keras, PyTorch Geometric, Gymnasium and what the programs import. One of fewer than `LEAST` iterations
+shows nothing and is not counted.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import watch_runs
 from common import save
-from public_trainings import public_trainings
+from public_trainings import PublicTraining, public_trainings
 from train_watch_confirmation import SHARES
 from watch import Case, cases_of_lab, is_named
 from watch_runs import recorded, stored_path
@@ -84,8 +85,8 @@ def cases() -> Iterator[Case]:
 def _part(case: Case) -> str:
     if case.truth:
         return "faulty"
-    if case.part == "public":
-        return "public/held_out" if case.held_out else "public"
+    if isinstance(case, PublicTraining):
+        return f"{case.part}/held_out" if case.held_out else case.part
     if case.part != "varied_healthy":
         return "healthy"
     return "varied/held_out" if case.held_out else "varied"

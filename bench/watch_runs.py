@@ -122,7 +122,8 @@ def _run_public(case: PublicTraining, stored: Path) -> None:
     folder = stored.with_suffix(".source")
     shutil.rmtree(folder, ignore_errors=True)
     program = case.prepare(folder)
-    os.environ |= {"MPLBACKEND": "Agg", "KERAS_BACKEND": "torch", "HF_HUB_OFFLINE": "1"}
+    backends = {"MPLBACKEND": "Agg", "KERAS_BACKEND": "torch", "DDE_BACKEND": "pytorch"}
+    os.environ |= backends | {"HF_HUB_OFFLINE": "1"}
     stand_ins.install(case.program)
     root = folder / "repository"
     sys.path[:0] = [str(program.parent), str(root), str(root / "src")]
