@@ -193,6 +193,10 @@ def test_an_episode_that_is_over_has_no_next_state() -> None:
     assert not _faults(f"{begin}target = r + gamma * q_next * (1 - d)\n{end}")
     assert _faults(f"{begin}target = r + gamma * q_next * done.float()\n{end}") == {"loss_wrong"}
     assert bootstrapped(*_minimized("loss = 2 + accuracy")) is None
+    # What is added to itself is a return; beside a mask, what `done` holds is unknown.
+    assert not _faults(f"{begin}target = 0\ntarget = r + gamma * target\n{end}")
+    kept = "done_mask = 0.0 if d else 1.0\n"
+    assert not _faults(f"{begin}{kept}target = r + gamma * q_next * done.float()\n{end}")
 
 
 def _minimized(lines: str) -> tuple[ParsedFile, ast.expr]:

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from epochzero.run.watch.faults import catalogue
-from epochzero.run.watch.faults._signals import classes, course
+from epochzero.run.watch.faults._signals import classes, course, is_harmed
 from epochzero.run.watch.faults._table import percent
 from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.live import TOLD
+from epochzero.run.watch.verdict import conclude
 
 torch = pytest.importorskip("torch")
 nn, functional = torch.nn, torch.nn.functional
@@ -365,3 +366,129 @@ def test_a_softmax_before_cross_entropy_is_found_in_bfloat16_to_the_end() -> Non
 )
 def test_a_small_share_is_not_nothing(share: float, text: str) -> None:
     assert percent(share) == text
+
+
+def root_of(train: Callable[[], object]) -> str:
+    """The word of the root of a training; empty where there is none."""
+    root = conclude(seen(train)).root
+    return root.word if root is not None else ""
+
+
+@pytest.mark.parametrize(("zeros", "found"), [(0, False), (8, True)])
+def test_a_row_of_zeros_among_rows_of_few_numbers_is_an_example(zeros: int, found: bool) -> None:
+    corners = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    wide = torch.randn(32, 8)
+    wide[:zeros] = 0
+
+    def batch() -> tuple[Any, Any]:
+        given = wide if found else corners
+        return given, (given.sum(1) == 1).long() if not found else (given[:, 0] > 0).long()
+
+    history = seen(lambda: fit(nn.Linear(8 if found else 2, 2), batch, 12))
+    assert bool(reported(history, "input_invalid")) == found
+
+
+class Recurrent(nn.Module):  # type: ignore[misc, name-defined]
+    """A cell that is given its state before its input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell, self.head = nn.RNN(8, 16), nn.Linear(16, 2)
+
+    def forward(self, state: Any, given: Any) -> Any:
+        return self.head(self.cell(given, state)[0][-1])
+
+
+def test_a_state_of_zeros_is_no_input() -> None:
+    model = Recurrent()
+
+    def train() -> None:
+        optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+        for _ in range(12):
+            given, wanted = labeled()
+            optimizer.zero_grad()
+            output = model(torch.zeros(1, 32, 16), given.expand(3, 32, 8))
+            functional.cross_entropy(output, wanted).backward()
+            optimizer.step()
+
+    assert reported(seen(train), "input_invalid") == []
+
+
+def test_one_unit_is_identical_to_no_other() -> None:
+    model = nn.Sequential(nn.Linear(1, 1), nn.Sigmoid())
+
+    def batch() -> tuple[Any, Any]:
+        given = torch.randn(16, 1)
+        return given, (given + 0.3 * torch.randn(16, 1) > 1).float()
+
+    loss_of = functional.binary_cross_entropy
+    history = seen(lambda: fit(model, batch, 60, lambda p: torch.optim.SGD(p, 0.01), loss_of))
+    assert reported(history, "weight_init_wrong") == []
+
+
+@pytest.mark.parametrize(("shuffled", "found"), [(False, False), (True, True)])
+def test_words_near_a_word_are_several(shuffled: bool, found: bool) -> None:
+    words = torch.eye(8)
+
+    def batch() -> tuple[Any, Any]:
+        word = torch.randint(8, (16,))
+        near = torch.where(torch.rand(16) < 0.4, word, torch.randint(8, (16,)))
+        return words[word], torch.randint(8, (16,)) if shuffled else near
+
+    model = nn.Linear(8, 8)
+    history = seen(lambda: fit(model, batch, 120, lambda p: torch.optim.SGD(p, 0.5)))
+    assert bool(list(catalogue()["labels_wrong"](history))) == found
+
+
+def test_a_sum_over_a_batch_whose_training_goes_well_is_meant() -> None:
+    model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 1))
+    truth = torch.randn(8, 1)
+
+    def batch() -> tuple[Any, Any]:
+        given = torch.randn(64, 8)
+        return given, given @ truth + torch.randn(64, 1)
+
+    loss_of = nn.MSELoss(reduction="sum")
+    assert (
+        root_of(lambda: fit(model, batch, 150, lambda p: torch.optim.SGD(p, 1e-4), loss_of)) == ""
+    )
+
+
+def test_of_several_players_no_loss_shows_harm() -> None:
+    maker = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16, 0.8), nn.ReLU(), nn.Linear(16, 2))
+    critic = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 1))
+
+    def play() -> None:
+        of_maker, of_critic = (torch.optim.Adam(m.parameters(), 1e-2) for m in (maker, critic))
+        judge = functional.binary_cross_entropy_with_logits
+        for _ in range(40):
+            made = maker(torch.randn(16, 4))
+            of_maker.zero_grad()
+            judge(critic(made), torch.ones(16, 1)).backward()
+            of_maker.step()
+            of_critic.zero_grad()
+            real = judge(critic(torch.randn(16, 2) + 4), torch.ones(16, 1))
+            ((real + judge(critic(made.detach()), torch.zeros(16, 1))) / 2).backward()
+            of_critic.step()
+
+    history = seen(play)
+    assert is_harmed(history) is None
+    assert conclude(history).root is None
+
+
+def test_the_arguments_of_a_distance_may_be_exchanged() -> None:
+    model = nn.Linear(4, 1)
+
+    def train() -> None:
+        optimizer = torch.optim.SGD(model.parameters(), 0.01)
+        for _ in range(8):
+            given = torch.randn(16, 4)
+            optimizer.zero_grad()
+            functional.mse_loss(given[:, :1], model(given)).backward()
+            optimizer.step()
+
+    assert not any(i.relations.get("differentiable") for i in seen(train).iterations)
+
+
+def test_a_record_that_does_not_say_what_a_tensor_is_fails_no_search() -> None:
+    assert conclude(graded(0.79, 0.555, batches=12, batch=16)).failed == ()

@@ -117,7 +117,7 @@ class Iteration:
             a backward pass began, the least of the iteration.
         parameters: name -> weight, gradient, update -> rms, largest, zeros, nonfinite.
         layers: path (of a function ``path:relu``) -> statistics of its output.
-        inputs: of each tensor given to the model.
+        inputs: of each tensor given to the model; those that hold one value only come last.
         output, target: of what the loss was given.
         loss_function: its name in `torch.nn.functional`; empty where it is none of these.
         accuracy: share of right classes in the batch; None where there are none.
@@ -477,7 +477,7 @@ class _HistoryBuilder:
                 for name, value in record.get("parameters", {}).items()
             },
             layers=self._outputs(record),
-            inputs=[_numbers(value) for value in record.get("inputs", ())],
+            inputs=_inputs(record),
             output=_numbers(record.get("output", {})),
             target=_numbers(record.get("target", {})),
             loss_function=str(record.get("function", "")),
@@ -512,7 +512,7 @@ class _HistoryBuilder:
             agreement=_optional(record.get("agreement")),
             examples=float(record.get("examples", 0.0)),
             layers=self._outputs(record),
-            inputs=[_numbers(value) for value in record.get("inputs", ())],
+            inputs=_inputs(record),
             output=_numbers(record.get("output", {})),
             target=_numbers(record.get("target", {})),
             row_labels=tuple(record.get("row_labels", ())),
@@ -599,6 +599,12 @@ def _number(value: Any) -> float:
 
 def _optional(value: Any) -> float | None:
     return None if value is None else _number(value)
+
+
+def _inputs(record: Record) -> list[dict[str, Any]]:
+    """What was given to the model, examples first: a state that begins with one value everywhere is none of them."""
+    given = [{"shape": [], "dtype": "", **_numbers(value)} for value in record.get("inputs", ())]
+    return sorted(given, key=lambda of: of.get("min", 0.0) == of.get("max", 1.0))
 
 
 def _numbers(record: Record) -> dict[str, Any]:

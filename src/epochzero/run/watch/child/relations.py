@@ -44,7 +44,7 @@ def relations(
         ``excluded``: the share of rows whose target is a class that a mask excludes.
         ``identical``: whether a target of numbers is an input of the model.
         ``given``: whether a number of each input is its target.
-        ``differentiable``: whether a target of numbers has a gradient.
+        ``differentiable``: whether a target of numbers has a gradient, as the output does.
         ``blank``: the share of the labels of `ctc_loss` that are its blank.
         ``normalized``: dimensions over which the output, or its exponential, adds up to 1.
     """
@@ -62,7 +62,8 @@ def relations(
             found.update(_sequence(target.detach(), inputs, ignored, arguments))
     elif function in _DISTANCES:
         found.update(_noise(target.detach(), inputs))
-        found["differentiable"] = target.grad_fn is not None or None
+        # Arguments of a distance may be exchanged: then it is the output that has a gradient.
+        found["differentiable"] = (target.requires_grad and output.requires_grad) or None
         alike = (v for v in inputs if v.shape == target.shape and v.dtype == target.dtype)
         found["identical"] = any(t is target or torch.equal(t, target) for t in alike) or None
     elif function == "ctc_loss":

@@ -24,11 +24,14 @@ from epochzero.run.watch.faults import (
     settings,
 )
 from epochzero.run.watch.faults._experiments import EXPERIMENTS
+from epochzero.run.watch.faults._signals import is_harmed
 from epochzero.run.watch.faults._symptoms import SYMPTOMS
 from epochzero.run.watch.faults._table import Row
 from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.model import TrainingFinding
 
+NOTE = 0.45
+"""The confidence of what is worth a look, and is no root."""
 Find = Callable[[TrainingHistory], Iterable[TrainingFinding]]
 _SUBJECTS = (calls, settings, data, labels, objective, layers, copies, ranks, parallel)
 RELATIONS: Sequence[Row] = tuple(row for subject in _SUBJECTS for row in subject.RELATIONS)
@@ -68,8 +71,15 @@ def _find(
     events: Sequence[Row], curves: Sequence[Row], history: TrainingHistory
 ) -> Iterator[TrainingFinding]:
     """What experiments, relations and symptoms show, once a line; if that is nothing, what curves do."""
-    found = [finding for row in events for finding in row.find(history)]
+    found = [finding for row in events for finding in _weighed(row, history)]
     by_line = {finding.place: finding for finding in reversed(found)}
     found = [finding for finding in found if by_line[finding.place] is finding]
-    for finding in found or (of for row in curves for of in row.find(history)):
+    for finding in found or (of for row in curves for of in _weighed(row, history)):
         yield replace(finding, causes=_causes().get(finding.word, ()))
+
+
+def _weighed(row: Row, history: TrainingHistory) -> Iterator[TrainingFinding]:
+    """What a row finds; where it would show in the training, and does not, it is no more than a note."""
+    quiet = row.by_effect and not is_harmed(history)
+    for finding in row.find(history):
+        yield replace(finding, confidence=min(finding.confidence, NOTE)) if quiet else finding

@@ -173,14 +173,24 @@ def _functions(history: TrainingHistory) -> set[str]:
 def chance_loss(history: TrainingHistory) -> float | None:
     """The loss of a model that knows the shares of the classes, or the mean of the targets, and no more.
 
-    Where gradients are gathered over several passes, and the loss is divided by their number, so is this.
+    Where gradients are gathered over several passes, and the loss is divided by their number, so is this; where examples are
+    added up, this is for all of them.
     """
     chance, found = _whole_chance(history), course(history)
     if not chance or found is None or found.first <= 0:
         return chance
+    sizes = [math.prod(it.target["shape"]) for it in history.iterations if it.target.get("shape")]
+    if sizes and is_summed(history):
+        chance *= float(np.median(sizes))
     passes = max(1.0, float(np.median([sum(o.backwards.values()) for o in history.iterations])))
     divided = abs(math.log(found.first * passes / chance)) < abs(math.log(found.first / chance))
     return chance / passes if divided else chance
+
+
+def is_summed(history: TrainingHistory) -> bool:
+    """Whether a loss of the training adds up its examples, by its ``reduction``."""
+    trained = [loss for loss in history.losses if not loss.get("evaluating")]
+    return any(loss.get("reduction") == "sum" for loss in trained)
 
 
 def _whole_chance(history: TrainingHistory) -> float | None:
@@ -626,14 +636,31 @@ def is_harmed(history: TrainingHistory) -> bool | None:
     """Whether the training came out worse than a trivial answer, or than its own best; None if unknown."""
     found, chance = course(history), chance_loss(history)
     if found is None:
-        return None
+        return True if len(history.loss) and not np.isfinite(history.loss[:, 1]).any() else None
     if not found.finite or overfits(history) is not None:
         return True
+    if _has_other_aims(history):
+        return None
     known = _beats_a_trivial_answer(history, found, chance)
     if known is not None:
         return not known
     lost = found.end - found.best
-    return True if lost > 0.5 * abs(found.start - found.best) + 1e-12 else None
+    beyond = 0.5 * abs(found.start - found.best) + _SURE * found.noise
+    return True if lost > beyond + 1e-12 else None
+
+
+def _has_other_aims(history: TrainingHistory) -> bool:
+    """Whether a loss may rise in a training that goes well: another player gains on it, or its targets move with the model."""
+    if len(history.optimizers) > 1 or len(history.loss_by_line) > 1:
+        return True
+    targets = [i.target for i in history.iterations if i.target and i.loss_function in NUMERIC]
+    if len(targets) < 9:
+        return False
+    (mean, spread), (later, width) = (
+        mean_and_spread(part)
+        for part in (targets[: len(targets) // 3], targets[-len(targets) // 3 :])
+    )
+    return abs(later - mean) > max(spread, width) or not 0.5 < spread / max(width, 1e-12) < 2
 
 
 def _beats_a_trivial_answer(

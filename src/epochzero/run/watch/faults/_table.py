@@ -65,6 +65,8 @@ class Row:
         confidence: of the finding.
         fix: what to do.
         series: curve of the page that shows it.
+        by_effect: whether it is a fault only where the training comes to harm: a value that is unusual, or a cause that would
+            keep a model from learning. Other rows are of what is wrong however the training goes.
     """
 
     word: str
@@ -72,6 +74,7 @@ class Row:
     confidence: float
     fix: str = ""
     series: str = ""
+    by_effect: bool = False
 
     def find(self, history: TrainingHistory) -> Iterator[TrainingFinding]:
         """The findings, if there are any."""

@@ -405,8 +405,8 @@ CURVES: Sequence[Row] = (
     Row("zero_grad_missing", _gradient_left, 0.97, "Call optimizer.zero_grad() before each backward pass."),
     Row("train_mode_missing", _trains_in_evaluation_mode, 0.92, "Call model.train() at the start of each epoch."),
     Row("eval_mode_missing", _evaluates_in_training_mode, 0.82, "Call model.eval() before each evaluation, and model.train() after it."),
-    Row("gradient_clipping_wrong", _clipped_by_value, 0.92, series="gradient"),
-    Row("gradient_clipping_wrong", _clipped_to_nothing, 0.92, series="gradient"),
+    Row("gradient_clipping_wrong", _clipped_by_value, 0.92, series="gradient", by_effect=True),
+    Row("gradient_clipping_wrong", _clipped_to_nothing, 0.92, series="gradient", by_effect=True),
     Row("mixed_precision_overflow", _leaves_half_precision, 0.8,
-        "Use bfloat16, or torch.amp.GradScaler, and keep losses and sums in float32."),
+        "Use bfloat16, or torch.amp.GradScaler, and keep losses and sums in float32.", by_effect=True),
 )  # fmt: skip

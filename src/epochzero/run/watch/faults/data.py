@@ -55,6 +55,8 @@ _BATCHES = 5
 _SYMBOLS, _OF_SYMBOLS = 8, 8
 """Rows of a table, and iterations in which one of them was used."""
 _ZERO_ROWS = 0.2
+_BY_CHANCE = 0.05
+"""Rows of zeros that are to be expected among others in a batch."""
 _LOOKS = 3
 _MOST_CONSTANT = 0.5
 """Share of columns. A column that never varies does no harm, as the border of an image: the others must be few."""
@@ -150,6 +152,10 @@ def _zero_rows(history: TrainingHistory, iteration: Iteration) -> Test:
     if len(zero) < 4 or not _ZERO_ROWS * len(zero) <= count < len(zero):
         return True
     if not (all(zero[:count]) or all(zero[-count:])):
+        return True
+    # Among rows of a few numbers that are often zero, one is zero by chance.
+    others = max(0.0, first.get("zeros", 0.0) - count / len(zero)) / (1 - count / len(zero))
+    if len(zero) * others ** math.prod(first["shape"][1:]) > _BY_CHANCE:
         return True
     text = f"{count} of the first {len(zero)} examples of a batch are all zero, in one block."
     return Sign(text, input_place(history), evidence={"examples": float(count)})
@@ -513,10 +519,10 @@ RELATIONS: Sequence[Row] = (
     Row("input_invalid", in_iterations(_zero_rows, 3), 0.93, "Wait for transfers (non_blocking, shared memory) and fill the whole batch."),
 )  # fmt: skip
 CURVES: Sequence[Row] = (
-    Row("input_invalid", _no_numbers, 0.45, "Check the preprocessing of the data."),
+    Row("input_invalid", _no_numbers, 0.45, "Check the preprocessing of the data.", by_effect=True),
     Row("input_scale_wrong", _input_scale, 0.55,
         "Subtract the training data's mean from each column or channel and divide by the standard deviation; use the same values for training "
-        "and evaluation."),
+        "and evaluation.", by_effect=True),
     Row("data_duplicated", _copies, 0.85, "Check how the data set is built: a constant index, a repeated list, or sampling with replacement."),
     Row("data_leaked", _leaked, 0.8, "Split by an ID of the examples before any sampling or copying, and test that the splits are disjoint."),
     Row("data_too_small", _few_examples, 0.72,
@@ -525,7 +531,7 @@ CURVES: Sequence[Row] = (
     Row("not_shuffled", _sorted_by_label, 0.93, "Shuffle the training examples in each epoch: DataLoader(..., shuffle=True)."),
     Row("classes_unbalanced", _one_class, 0.8,
         "Weight the classes in the loss (weight=, pos_weight=), sample rare ones more often (WeightedRandomSampler), and evaluate with balanced "
-        "accuracy or F1."),
-    Row("augmentation_wrong", _augmented_beyond_recognition, 0.8, "Inspect a dozen augmented examples: a person must still recognize their class."),
+        "accuracy or F1.", by_effect=True),
+    Row("augmentation_wrong", _augmented_beyond_recognition, 0.8, "Inspect a dozen augmented examples: a person must still recognize their class.", by_effect=True),
     Row("preprocessing_mismatch", _prepared_differently, 0.72, "Preprocess both with the same function and the statistics of the training data."),
 )  # fmt: skip

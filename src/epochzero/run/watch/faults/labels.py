@@ -178,6 +178,8 @@ def _denoises_nothing(history: TrainingHistory, iteration: Iteration) -> Test:
 # -- Curves ------------------------------------------------------------------------------------
 
 _PAIRS = 200
+_AS_BY_CHANCE = 0.85
+"""Of what labels that are independent of their examples would differ."""
 _MORE, _LEAST_CHANCE = 0.08, 0.01
 _EARLY = 200
 _RARE_ARE_OTHERS = 0.85
@@ -199,8 +201,8 @@ def _contradictions(history: TrainingHistory) -> Sign | None:
                 since = since or iteration.number
             seen[row] = label
     by_chance = 1 - sum(share * share for share in classes(history).values())
-    # Labels that people gave, or actions in one state, differ as well, but less than by chance.
-    if again < 32 or different <= 0.5 * max(by_chance, 0.2) * again or does_well(history):
+    # Labels that people gave, words near a word, or actions in one state, differ as well, but less than by chance.
+    if again < 32 or different <= _AS_BY_CHANCE * max(by_chance, 0.2) * again or does_well(history):
         return None
     text = f"Repeated examples have a different label in {percent(different / again)} of cases."
     evidence = {"again": float(again), "different": float(different)}
@@ -344,10 +346,10 @@ RELATIONS: Sequence[Row] = (
     Row("labels_wrong", in_iterations(_denoises_nothing), 0.94, "Use the clean example, or the noise, as the target, and add noise to a copy."),
 )  # fmt: skip
 CURVES: Sequence[Row] = (
-    Row("labels_wrong", _contradictions, 0.92, "Inputs and labels are shuffled separately: shuffle both with the same permutation."),
-    Row("labels_wrong", _unlike_neighbors, 0.7),
+    Row("labels_wrong", _contradictions, 0.92, "Inputs and labels are shuffled separately: shuffle both with the same permutation.", by_effect=True),
+    Row("labels_wrong", _unlike_neighbors, 0.7, by_effect=True),
     Row("labels_wrong", _independent, 0.54,
         "Print inputs with their labels. Check whether only the inputs or only the labels are sampled, sorted or truncated.", "loss"),
     Row("label_range_wrong", _targets_of_evaluations, 0.85, "Scale both with the mean and standard deviation of the training data."),
-    Row("label_range_wrong", _label_range, 0.9),
+    Row("label_range_wrong", _label_range, 0.9, by_effect=True),
 )  # fmt: skip

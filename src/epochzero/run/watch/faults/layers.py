@@ -337,6 +337,8 @@ def _weights_at_start(history: TrainingHistory) -> Sign | None:
     # The first values were taken after a step: what was equal may differ by that step.
     equal = [of for of in known if of.values["std"] <= 0.02 * of.values["rms"] + 1e-9]
     others = [parameter for parameter in known if parameter not in equal]
+    # One unit is identical to no other, and targets tell those of the last layer apart.
+    equal = [of for of in equal if of.shape[0] > 1 and of is not known[-1]]
     large = [of for of in known if _scale(of) > _LARGE] or _large_embeddings(history)
     small = [of for of in others if _scale(of) < _SMALL]
     # Of a few numbers the mean lies anywhere.
@@ -664,14 +666,14 @@ RELATIONS: Sequence[Row] = (
     Row("parameters_frozen", _stops, 0.85, "Check requires_grad, detach() and no_grad() from this iteration on."),
 )  # fmt: skip
 CURVES: Sequence[Row] = (
-    Row("activation_missing", _no_activation, 0.4),
+    Row("activation_missing", _no_activation, 0.4, by_effect=True),
     Row("activation_wrong", _flat_activation, 0.55),
-    Row("capacity_too_small", _too_narrow, 0.68),
-    Row("normalization_missing", _not_normalized, 0.66, "Put BatchNorm or LayerNorm after each layer, or add residual connections."),
+    Row("capacity_too_small", _too_narrow, 0.68, by_effect=True),
+    Row("normalization_missing", _not_normalized, 0.66, "Put BatchNorm or LayerNorm after each layer, or add residual connections.", by_effect=True),
     Row("normalization_wrong", _normalized_wrongly, 0.4,
-        "Use batches of at least 16, or GroupNorm or LayerNorm; use a momentum of 0.1 and an epsilon of 1e-5."),
-    Row("weight_init_wrong", _weights_at_start, 0.7, "Use the layer's default initialization or torch.nn.init.kaiming_uniform_."),
-    Row("bias_init_wrong", _biases_at_start, 0.78, "Initialize biases to zero."),
+        "Use batches of at least 16, or GroupNorm or LayerNorm; use a momentum of 0.1 and an epsilon of 1e-5.", by_effect=True),
+    Row("weight_init_wrong", _weights_at_start, 0.7, "Use the layer's default initialization or torch.nn.init.kaiming_uniform_.", by_effect=True),
+    Row("bias_init_wrong", _biases_at_start, 0.78, "Initialize biases to zero.", by_effect=True),
     Row("layer_unused", _gone_around, 0.88, "Pass its output to the next layer, or remove it."),
     Row("layer_unused", _unused, 0.8, "Call it in forward, or remove it."),
     Row("parameters_frozen", _not_trained, 0.9,

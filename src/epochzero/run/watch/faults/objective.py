@@ -17,6 +17,7 @@ from epochzero.run.watch.faults._signals import (
     course,
     does_well,
     is_classifier,
+    is_summed,
     judged,
     train_accuracy,
 )
@@ -206,14 +207,8 @@ def _is_spread_out(output: Sequence[int], target: Sequence[int]) -> bool:
 
 def _sums(history: TrainingHistory) -> bool:
     """Whether what is differentiated is as large as a sum: it may have been divided afterwards."""
-    summed = any(
-        loss.get("reduction") == "sum" and not loss.get("evaluating") for loss in history.losses
-    )
     found, chance = course(history), chance_loss(history)
-    sizes = [math.prod(it.target["shape"]) for it in history.iterations if it.target.get("shape")]
-    if not summed or not found or not chance or not sizes:
-        return False
-    return found.first > 0.3 * chance * float(np.median(sizes))
+    return is_summed(history) and bool(found and chance and found.first > 0.3 * chance)
 
 
 # -- What comes out of the last layer ----------------------------------------------------------
@@ -536,7 +531,7 @@ RELATIONS: Sequence[Row] = (
     Row("sample_weights_wrong", _draws_follow_classes, 0.92, "Weight each example by the inverse of the frequency of its class."),
 )  # fmt: skip
 CURVES: Sequence[Row] = (
-    Row("loss_wrong", _loss_unlike_task, 0.6),
+    Row("loss_wrong", _loss_unlike_task, 0.6, by_effect=True),
     Row("last_activation_wrong", _logarithm_of_no_probability, 0.84),
     Row("last_activation_wrong", _output_unlike_loss, 0.9),
 )  # fmt: skip

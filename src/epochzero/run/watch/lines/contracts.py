@@ -52,6 +52,7 @@ _GROWS = re.compile(r"acc(uracy)?|f1|auc|score|reward|iou|dice|map$|psnr|bleu|r2
 _REORDERS = re.compile(r"(rand)?perm(utation|uted)?|argsort|shuffle|roll|flip(ud)?")
 _DISCOUNT = re.compile(r"^(gamma|discount(_factor)?)$", re.I)
 _END = re.compile(r"done|termina|mask|end|final|alive|contin|last|over|live|trunc|absorb", re.I)
+_GOES_ON = re.compile(r"mask|not_?done|non_?(final|terminal)|contin|alive", re.I)
 _DONE = re.compile(r"^(dones?|terminals?|terminated)$", re.I)
 _RIVALS = (
     ({"g", "gen", "generator"}, {"d", "dis", "disc", "discriminator", "critic"}),
@@ -912,6 +913,9 @@ def _reorders(program: ParsedFile, node: ast.AST) -> bool:
 def _unended(program: ParsedFile) -> Broken:
     """A value of the next state that counts though the episode is over."""
     known = [name for name in program.names if _DONE.match(name)]
+    # Where some name is that of a mask, any other may hold it.
+    if any(_GOES_ON.search(name) for name in program.names):
+        return
     for loss in _losses(program) if known else ():
         target = bootstrapped(program, loss)
         if target is None:
@@ -937,9 +941,23 @@ def bootstrapped(program: ParsedFile, loss: ast.expr) -> ast.BinOp | None:
         for node in ast.walk(use.node):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
                 factors = [factor for side in (node.left, node.right) for factor in _factors(side)]
+                # What is added to itself is the return of an episode.
+                if _is_added_to(program, node, factors):
+                    continue
                 if any(_DISCOUNT.match(last_name(factor)) for factor in factors):
                     return node
     return None
+
+
+def _is_added_to(program: ParsedFile, added: ast.BinOp, factors: Sequence[ast.expr]) -> bool:
+    """Whether a sum is assigned to a name that is one of its terms, as in ``R = r + gamma * R``."""
+    names = {factor.id for factor in factors if isinstance(factor, ast.Name)}
+    return any(
+        isinstance(target, ast.Name) and target.id in names
+        for node in program.nodes
+        if isinstance(node, ast.Assign) and node.value is added
+        for target in node.targets
+    )
 
 
 def bootstrapped_place(history: TrainingHistory) -> SourceLine | None:

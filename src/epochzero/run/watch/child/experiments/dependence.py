@@ -73,7 +73,8 @@ class Subject:
     def __post_init__(self) -> None:
         """Finds the targets: leaves of a row an example that the loss is computed from outside models."""
         leaves, count = self.tape.leaves, self.count
-        useful = _ancestors(self.tape, [self.loss])
+        # What reaches the loss through a model only is an input of a later call.
+        useful = _ancestors(self.tape, [self.loss], outside=True)
         for operator in self.tape.operators:
             for number in () if operator.inside else operator.inputs:
                 leaf = leaves.get(number)
@@ -438,10 +439,12 @@ def _with_row(value: torch.Tensor, row: int, content: torch.Tensor) -> torch.Ten
     return found
 
 
-def _ancestors(tape: Tape, numbers: Iterable[int]) -> set[int]:
-    """All tensors that these were computed from, and they themselves."""
+def _ancestors(tape: Tape, numbers: Iterable[int], *, outside: bool = False) -> set[int]:
+    """All tensors that these were computed from, and they themselves; if ``outside``, by operators outside of models."""
     found = set(numbers)
     for operator in reversed(tape.operators):
+        if outside and operator.inside:
+            continue
         written = operator.inputs[:1] if operator.function._schema.is_mutable else []
         if found & {*(n for n in operator.outputs if n is not None), *written}:
             found.update(operator.inputs)
