@@ -143,7 +143,7 @@ def mutants(program: Program, fault: str, drawn: random.Random) -> Sequence[Prog
 def run(program: Program, seed: int) -> tuple[TrainingHistory, float]:
     """What is seen of a training, and how well it does on unseen data: 1 is the best."""
     records: list[dict[str, Any]] = []
-    observer = Observer(Records(hear=records.append), Schedule(every=6))
+    observer = Observer(Records(on_record=records.append), Schedule(every=6))
     hooks = Hooks(observer)
     torch.manual_seed(seed)
     hooks.install()

@@ -142,7 +142,7 @@ def test_outputs_without_gradients_are_noticed(people: PeopleTable) -> None:
 
 def test_what_has_no_weights_is_not_retrained(people: PeopleTable) -> None:
     found = measure_fairness(Rule(), people, budget=INPUTS, retrain=True)
-    assert (found.retrained, found.left_out["retraining"]) == (None, "Rule: has no weights")
+    assert (found.retrained, found.left_out["retraining"]) == (None, "Rule has no weights")
 
 
 # What is asked of the model
@@ -340,7 +340,7 @@ def test_a_table_is_read_with_its_texts(tmp_path: Path) -> None:
             "",
             "only protected attributes have two or more values",
         ),
-        (MANY, ["sex"], "", "column 'name': contains 10,001 different strings"),
+        (MANY, ["sex"], "", "column 'name' contains 10,001 different strings"),
     ],
 )
 def test_wrong_tables_are_told_of(
@@ -382,7 +382,7 @@ def test_the_files_of_the_repository_are_known(
     assert [people.domain.attributes[at].name for at in people.domain.protected] == protected
     assert len(people.labels) == 2
     (tmp_path / file).write_text("1;2, 3 4\n")
-    with pytest.raises(InputError, match=r"line 1: has \d fields; .* has"):
+    with pytest.raises(InputError, match=r"line 1 has \d fields; .* has"):
         load_people(str(tmp_path / file))
 
 

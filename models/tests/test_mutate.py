@@ -148,7 +148,7 @@ def test_what_cannot_be_done_is_said() -> None:
         match=r"not applicable to a\.py\. It would change: A dropout layer is removed\.",
     ):
         mutate("x = 1\n", "missing_dropout_layer", name="a.py")
-    with pytest.raises(InputError, match=r"a\.py, line 1: cannot be parsed"):
+    with pytest.raises(InputError, match=r"a\.py, line 1 cannot be parsed"):
         mutate("x = (\n", "missing_dropout_layer", name="a.py")
 
 

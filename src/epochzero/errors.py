@@ -8,6 +8,8 @@ EpochZeroError
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -33,3 +35,21 @@ class TrainingFault(EpochZeroError):  # noqa: N818 - the fault is the training's
     def __init__(self, message: str, finding: Any) -> None:
         super().__init__(message)
         self.finding = finding
+
+
+@contextmanager
+def reading(path: object) -> Iterator[None]:
+    """Report an `OSError` as an `InputError` that names the file or directory."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+@contextmanager
+def writing(path: object) -> Iterator[None]:
+    """Report an `OSError` as an `InputError` that names the file or directory."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -397,6 +397,6 @@ def test_data_and_their_profile_are_named_together(run: Command, tmp_path: Path)
     job = ("--chdir", str(tmp_path), "--", "python", "train.py")
     assert run("check", "--data", "train.csv", *job).code == 2
     ran = run("check", "--data", "train.csv=absent.json", *job)
-    assert (ran.code, "absent.json: cannot be read" in ran.err) == (2, True)
+    assert (ran.code, "absent.json cannot be read" in ran.err) == (2, True)
     ran = run("check", "--synthesize", *job)
     assert (ran.code, "--synthesize requires --dry" in ran.err) == (2, True)

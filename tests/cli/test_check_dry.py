@@ -89,7 +89,7 @@ def test_progress_is_shown_at_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -
     shown = Terminal()
     monkeypatch.setattr(sys, "stderr", shown)
     with DryRunProgress() as progress:
-        progress.hear(VisitRecord(how="backward"))
+        progress.on_record(VisitRecord(how="backward"))
         while "backward" not in shown.getvalue():
             pass
     assert shown.getvalue().endswith("\r\x1b[K")
@@ -97,5 +97,5 @@ def test_progress_is_shown_at_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -
     piped.is_terminal = False
     monkeypatch.setattr(sys, "stderr", piped)
     with DryRunProgress() as progress:
-        progress.hear(VisitRecord(how="backward"))
+        progress.on_record(VisitRecord(how="backward"))
     assert piped.getvalue() == ""

@@ -63,8 +63,8 @@ def test_a_baseline_is_the_other_kind_of_system(
     ("change", "said"),
     [
         ({"--techniques": "nothing"}, "unknown technique 'nothing'"),
-        ({"--repos": "/nowhere"}, "/nowhere: cannot be read"),
-        ({"--reports": "/nowhere.jsonl"}, "/nowhere.jsonl: cannot be read"),
+        ({"--repos": "/nowhere"}, "/nowhere cannot be read"),
+        ({"--reports": "/nowhere.jsonl"}, "/nowhere.jsonl cannot be read"),
         ({"--out": "/proc/none"}, "cannot be written"),
     ],
 )

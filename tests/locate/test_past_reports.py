@@ -33,7 +33,7 @@ def test_reports_that_say_nothing_are_left_out() -> None:
     [
         ("{", "line 2: invalid JSON"),
         ("[" * 100_000, "line 2: invalid JSON"),
-        ("[]", "line 2: not a JSON object"),
+        ("[]", "line 2 is not a JSON object"),
         (lines({**GOOD, "closed_at": "soon"}), "line 2: closed_at"),
         (lines({**GOOD, "closed_at": 3}), "line 2: closed_at"),
         (lines({**GOOD, "files": "a.py"}), "line 2: files"),

@@ -131,7 +131,7 @@ def test_parquet_is_read_as_lines_are(tmp_path: Path, diagnoser: Diagnoser) -> N
     }
     assert not corpus.notes
     (tmp_path / "cut.parquet").write_bytes((tmp_path / "failures.parquet").read_bytes()[:-50])
-    with pytest.raises(InputError, match=r"cut.parquet: cannot be read"):
+    with pytest.raises(InputError, match=r"cut.parquet cannot be read"):
         read_file(tmp_path / "cut.parquet")
 
 

@@ -228,7 +228,7 @@ def test_a_wrong_setting_is_named(settings: Path, old: str, new: str, problem: s
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.toml: cannot be read: No such file"):
+    with pytest.raises(InputError, match=r"none\.toml cannot be read: No such file"):
         read_provider(tmp_path / "none.toml")
 
 

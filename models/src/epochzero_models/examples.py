@@ -36,7 +36,7 @@ class Examples:
             InputError: there are none, their numbers differ, or an input is not finite.
         """
         if not len(self.inputs):
-            raise InputError(f"{self.name}: has no examples")
+            raise InputError(f"{self.name} has no examples")
         if self.inputs.ndim < 2 or self.labels.ndim != 1:
             raise InputError(
                 f"{self.name}: inputs of shape (n, ...) and labels of shape (n,) are expected, not "
@@ -44,7 +44,7 @@ class Examples:
             )
         if len(self.inputs) != len(self.labels):
             raise InputError(
-                f"{self.name}: has {len(self.inputs):,} inputs but {len(self.labels):,} labels"
+                f"{self.name} has {len(self.inputs):,} inputs but {len(self.labels):,} labels"
             )
         if self.inputs.is_floating_point():
             self._check_finite()
@@ -66,7 +66,7 @@ class Examples:
             InputError: there are fewer than two examples.
         """
         if len(self) < 2:
-            raise InputError(f"{self.name}: contains only one example and cannot be split")
+            raise InputError(f"{self.name} contains only one example and cannot be split")
         order = torch.from_numpy(np.random.default_rng(seed).permutation(len(self)))
         half = len(self) // 2
         return self.take(order[:half].sort().values), self.take(order[half:].sort().values)

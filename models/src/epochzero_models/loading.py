@@ -68,11 +68,11 @@ def load_model(
     if not path.is_file():
         raise InputError(f"{source}: no such file; a model is a file, or {_OWN_CODE}")
     if weights is not None:
-        raise InputError(f"{source}: has its own weights; --weights is for file.py:function")
+        raise InputError(f"{source} has its own weights; --weights is for file.py:function")
     loader = _LOADERS.get(path.suffix.lower())
     if loader is None:
         raise InputError(
-            f"{source}: is not a supported model format ({', '.join(_LOADERS)}); {_OWN_CODE}"
+            f"{source} is not a supported model format ({', '.join(_LOADERS)}); {_OWN_CODE}"
         )
     return loader(path, place)
 
@@ -82,7 +82,7 @@ def _device(name: str) -> torch.device:
         torch.empty(1, device=name)
         return torch.device(name)
     except (RuntimeError, AssertionError) as error:
-        raise InputError(f"{name}: is not a device that torch supports on this machine") from error
+        raise InputError(f"{name} is not a device that torch supports on this machine") from error
 
 
 # The user's code
@@ -136,7 +136,7 @@ def _set_weights(module: nn.Module, source: str, path: Path) -> None:
         module.load_state_dict(_state_dict(path))
     except RuntimeError as error:
         reason = " ".join(str(error).split())[:400]
-        raise InputError(f"{path}: does not contain the weights of {source}: {reason}") from error
+        raise InputError(f"{path} does not contain the weights of {source}: {reason}") from error
 
 
 def _state_dict(path: Path) -> Mapping[str, Tensor]:
@@ -147,14 +147,14 @@ def _state_dict(path: Path) -> Mapping[str, Tensor]:
         try:
             tensors: Mapping[str, Tensor] = safe.load_file(path)
         except Exception as error:  # its own kind of error, which is not exported for catching
-            raise InputError(f"{path}: is not a safetensors file: {error}") from error
+            raise InputError(f"{path} is not a safetensors file: {error}") from error
         return tensors
     found = _unpickled(path)
     for key in _NESTED:
         if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
             found = found[key]
     if not _is_state_dict(found):
-        raise InputError(f"{path}: contains a {type(found).__name__}, not a state dict of tensors")
+        raise InputError(f"{path} contains a {type(found).__name__}, not a state dict of tensors")
     return found  # type: ignore[no-any-return]
 
 
@@ -175,9 +175,9 @@ def _unpickled(path: Path) -> Any:
     except pickle.UnpicklingError as error:
         if "GLOBAL" in str(error) or _is_plain_pickle(path):
             raise InputError(f"{path}: {_PICKLED}") from error
-        raise InputError(f"{path}: is not a file saved by torch, or it is damaged") from error
+        raise InputError(f"{path} is not a file saved by torch, or it is damaged") from error
     except Exception as error:  # torch raises almost anything for files that are not its own
-        raise InputError(f"{path}: is not a file saved by torch, or it is damaged") from error
+        raise InputError(f"{path} is not a file saved by torch, or it is damaged") from error
 
 
 def _is_plain_pickle(path: Path) -> bool:
@@ -191,7 +191,7 @@ def _is_plain_pickle(path: Path) -> bool:
 def _from_torch_file(path: Path, device: torch.device) -> Classifier:
     if not _is_torchscript(path):
         _unpickled(path)
-        raise InputError(f"{path}: contains weights without a model; {_OWN_CODE} {path}")
+        raise InputError(f"{path} contains weights without a model; {_OWN_CODE} {path}")
     try:
         with warnings.catch_warnings(action="ignore"):  # that TorchScript is no longer developed
             module = torch.jit.load(path, map_location=device)  # type: ignore[no-untyped-call]
@@ -223,7 +223,7 @@ def _from_onnx(path: Path, device: torch.device) -> Classifier:
     session = opened(str(path))
     if len(session.get_inputs()) != 1:
         names = ", ".join(argument.name for argument in session.get_inputs())
-        raise InputError(f"{path}: has several inputs ({names}); one is expected")
+        raise InputError(f"{path} has several inputs ({names}); one is expected")
     output = session.get_outputs()[0].name
     layers = OnnxLayers(path, output, opened) if find_spec("onnx") else None
     return Classifier(
@@ -253,7 +253,7 @@ def _needed(module: str, extra: str, path: Path) -> ModuleType:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise InputError(f"{path}: requires {package}: {_install(extra)}") from error
+        raise InputError(f"{path} requires {package}: {_install(extra)}") from error
 
 
 def _install(extra: str) -> str:

@@ -113,12 +113,12 @@ def _collected(source: str, made: Any, on_progress: ProgressCallback | None) -> 
         size += x.numel() * x.element_size()
         if size > MOST_BYTES:
             raise InputError(
-                f"{source}: requires more than {MOST_BYTES >> 30} GB of memory; pass a part of the data"
+                f"{source} requires more than {MOST_BYTES >> 30} GB of memory; pass a part of the data"
             )
         if on_progress:
             on_progress(f"{source}: {number:,} {'batches' if batched else 'examples'} read")
     if not inputs:
-        raise InputError(f"{source}: has no examples")
+        raise InputError(f"{source} has no examples")
     together = _together(source, "inputs", inputs), _together(source, "labels", labels)
     return Examples(source, together[0], _whole_labels(source, together[1]))
 
@@ -167,7 +167,7 @@ def read_columns(source: str) -> Columns:
     path = Path(source)
     tables = find_sources(path)
     if len(tables) > 1:
-        raise InputError(f"{source}: has {len(tables)} tables; name the file of one of them")
+        raise InputError(f"{source} has {len(tables)} tables; name the file of one of them")
     faults = Faults()
     root = path if path.is_dir() else path.parent
     parts: dict[str, list[Any]] = {}
@@ -189,7 +189,7 @@ def _joined(parts: Sequence[Any]) -> Any:
 def _from_columns(source: str, columns: Columns, target: str | None, group: str | None) -> Examples:
     label = label_column(source, columns, target)
     if group is not None and group not in columns:
-        raise InputError(f"{source}: has no column {group!r}; {_known(columns)}")
+        raise InputError(f"{source} has no column {group!r}; {_known(columns)}")
     rest = {name: values for name, values in columns.items() if name != label}
     groups = () if group is None else _groups(source, group, columns[group])
     names: tuple[str, ...] = ()
@@ -202,7 +202,7 @@ def _from_columns(source: str, columns: Columns, target: str | None, group: str 
     else:
         names = tuple(n for n, values in rest.items() if n != group or _are_numbers(values))
         if not names:
-            raise InputError(f"{source}: has no column except that of the labels")
+            raise InputError(f"{source} has no column except that of the labels")
         numbers = [_numbers(source, name, rest[name]) for name in names]
         inputs = torch.from_numpy(np.stack(numbers, axis=1))
     return Examples(source, inputs, _labels(source, columns[label]), names, groups)
@@ -216,7 +216,7 @@ def label_column(source: str, columns: Columns, target: str | None) -> str:
     """
     if target is not None:
         if target not in columns:
-            raise InputError(f"{source}: has no column {target!r}; {_known(columns)}")
+            raise InputError(f"{source} has no column {target!r}; {_known(columns)}")
         return target
     named = [name for name in columns if name in LABEL_NAMES]
     if len(named) != 1:
@@ -316,7 +316,7 @@ def _from_images(
     """Read pixels from 0 to 1, channels first; classes in the order of their directory names."""
     if len(found) > 1:
         names = ", ".join(table.name for table in found)
-        raise InputError(f"{source}: has several sets of images ({names}); name one of them")
+        raise InputError(f"{source} has several sets of images ({names}); name one of them")
     files = found[0].files
     classes = {name: at for at, name in enumerate(sorted({file.parent.name for file in files}))}
     if len(classes) < 2:
@@ -329,7 +329,7 @@ def _from_images(
         pixels.append(_pixels(file))
         if pixels[-1].shape != pixels[0].shape:
             raise InputError(
-                f"{file}: has the shape {tuple(pixels[-1].shape)}, {files[0]} {tuple(pixels[0].shape)}: "
+                f"{file} has the shape {tuple(pixels[-1].shape)}, {files[0]} {tuple(pixels[0].shape)}: "
                 "images of one size are expected"
             )
         if on_progress:
@@ -345,5 +345,5 @@ def _pixels(file: Path) -> Tensor:
             plain = image if image.mode in ("L", "RGB") else image.convert("RGB")
             pixels = np.asarray(plain, np.float32) / 255
     except Exception as error:  # the decoders raise almost anything for damaged files
-        raise InputError(f"{file}: is not a readable image: {error}") from error
+        raise InputError(f"{file} is not a readable image: {error}") from error
     return torch.from_numpy(np.atleast_3d(pixels).transpose(2, 0, 1).copy())

@@ -34,7 +34,7 @@ def made_by(source: str) -> Any:
     """
     named = _NAMED.fullmatch(source)
     if named is None:
-        raise InputError(f"{source}: must have the form file.py:function")
+        raise InputError(f"{source} must have the form file.py:function")
     path = Path(named["file"])
     if not path.is_file():
         raise InputError(f"{source}: the file {path} does not exist")

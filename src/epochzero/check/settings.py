@@ -95,10 +95,10 @@ def _toml(file: Path) -> dict[str, Any]:
         with open_file(file) as stream:
             data = stream.read(LARGEST_BYTES + 1)
         if len(data) > LARGEST_BYTES:
-            raise InputError(f"{file}: larger than {LARGEST_BYTES >> 20} MB")
+            raise InputError(f"{file} is larger than {LARGEST_BYTES >> 20} MB")
         return tomllib.loads(data.decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{file}: cannot be read: {error}") from error
+        raise InputError(f"{file} cannot be read: {error}") from error
 
 
 def _settings(section: Mapping[str, Any], folder: Path) -> Settings:

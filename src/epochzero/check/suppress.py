@@ -2,7 +2,7 @@
 
 A comment ``# epochzero: ignore[rule-id] reason`` takes away the findings of the rule on its line, or
 anywhere in the statement that the line is part of; alone on a line, those of the next line. It
-counts only with a reason. A suppression that takes nothing away is told of, since it would hide the
+counts only with a reason. A suppression that suppresses nothing is reported, since it would hide the
 next finding.
 """
 

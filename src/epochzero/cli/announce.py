@@ -25,7 +25,7 @@ def announce(failed: FailedAttempt, webhook: Webhook | None) -> str:
     if webhook is None or notice.state != "failed":
         return ""
     try:
-        webhook.tell(notice)
+        webhook.notify(notice)
     except InputError as error:
         _note(failed, str(error))
         return str(error)

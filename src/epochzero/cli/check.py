@@ -193,7 +193,7 @@ def command(
             layout=layout,
             history=tuple(past_peaks()) if is_dry else (),
             ask_scheduler=True,
-            on_record=progress.hear if progress else lambda _: None,
+            on_record=progress.on_record if progress else lambda _: None,
         )
         found = run_check(request)
     seconds = time.perf_counter() - began
@@ -257,6 +257,6 @@ def _draw(found: CheckResult, path: Path) -> None:
 
     run = next((run for run in found.dry if run.memory), None)
     if run is None or run.memory is None:
-        click.echo(f"{path}: not written: the memory of the job is unknown", err=True)
+        click.echo(f"{path} is not written: the memory of the job is unknown", err=True)
         return
     path.write_text(picture(run.memory, run.job), encoding="utf-8")

@@ -92,7 +92,7 @@ def _listening(file: Path) -> Iterator[socket.socket]:
         finally:
             os.umask(mask)
     except OSError as error:
-        raise InputError(f"{file}: cannot listen: {error.strerror or error}") from error
+        raise InputError(f"{file} cannot listen: {error.strerror or error}") from error
     identity = os.lstat(file)
     try:
         with listener:

@@ -17,7 +17,7 @@ from epochzero.cli.group import CommandGroup
 from epochzero.cli.layout import counted, plain, shorten, wrapped
 from epochzero.cli.line import line
 from epochzero.cli.output import OutputFile, file_option, format_option, seed_option
-from epochzero.errors import InputError
+from epochzero.errors import writing
 
 if TYPE_CHECKING:
     from epochzero.data import Column, DataFinding, DataTable, Profile
@@ -98,10 +98,8 @@ def make_profile(
         for table in found.tables:
             _write_faults(table, err=True)
         return
-    try:
+    with writing(output):
         output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{output}: cannot be written: {error.strerror or error}") from error
     for table in found.tables:
         _write_table(table)
     for note in found.notes:

@@ -12,7 +12,7 @@ import click
 from epochzero.cli.formats.github import workflow_command
 from epochzero.cli.group import CommandGroup
 from epochzero.cli.output import OutputFile, file_option, folder_option
-from epochzero.errors import InputError
+from epochzero.errors import InputError, reading
 
 if TYPE_CHECKING:
     from epochzero.github import GitHub, Links
@@ -220,14 +220,11 @@ def issue(level: Level, top: int, event: Path, folder: Path, account: str, dry_r
 
 
 def _text(event: Path) -> str:
-    try:
-        with event.open("rb") as stream:
-            data = stream.read(_LARGEST_EVENT_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{event}: cannot be read: {error.strerror or error}") from error
+    with reading(event), event.open("rb") as stream:
+        data = stream.read(_LARGEST_EVENT_BYTES + 1)
     if len(data) > _LARGEST_EVENT_BYTES:
         raise InputError(
-            f"{event}: larger than {_LARGEST_EVENT_BYTES >> 20} MB, the limit for an event"
+            f"{event} is larger than {_LARGEST_EVENT_BYTES >> 20} MB, the limit for an event"
         )
     return data.decode("utf-8", "replace")
 

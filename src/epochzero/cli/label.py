@@ -13,7 +13,7 @@ import click
 from epochzero.cli.layout import counted, field, plain, shorten, wrapped
 from epochzero.cli.line import line
 from epochzero.cli.output import OutputFile, format_option, seed_option
-from epochzero.errors import InputError
+from epochzero.errors import writing
 
 if TYPE_CHECKING:
     from epochzero.reports.statistics import Estimate
@@ -161,7 +161,7 @@ def _write_question(agreement: QuestionAgreement) -> None:
         value = "not defined" if agreement.fleiss is None else f"{agreement.fleiss:.2f}"
         click.echo(f"  all: Fleiss' kappa {value}, of {agreement.fleiss_records:,}")
     for label in agreement.labels:
-        click.echo(f"    {label.name:<24} {100 * label.f1:5.1f} % equal, used {counted(label.true + label.said, 'time')}")  # fmt: skip
+        click.echo(f"    {label.name:<24} {100 * label.f1:5.1f} % equal, used {counted(label.true + label.predicted, 'time')}")  # fmt: skip
     for first, second, count in agreement.confused[:_MOST_CONFUSED]:
         click.echo(f"    {first} or {second}: {counted(count, 'time')}")
 
@@ -192,7 +192,9 @@ def _as_json(agreement: QuestionAgreement) -> dict[str, Any]:
         ],
         "fleiss_kappa": agreement.fleiss,
         "fleiss_records": agreement.fleiss_records,
-        "labels": {x.name: {"given": x.true + x.said, "share": x.f1} for x in agreement.labels},
+        "labels": {
+            x.name: {"given": x.true + x.predicted, "share": x.f1} for x in agreement.labels
+        },
     }
 
 
@@ -228,12 +230,9 @@ def _export(folder: LabelFolder, scheme: Scheme, items: Sequence[Item], output: 
     from epochzero.study.labelling import exported
 
     records = list(exported(scheme, items, folder.annotators(), folder.adjudicated()))
-    try:
-        with output.open("w", encoding="utf-8", errors="replace") as file:
-            for record in records:
-                file.write(json.dumps(record, ensure_ascii=False) + "\n")
-    except OSError as error:
-        raise InputError(f"{output}: cannot be written: {error.strerror or error}") from error
+    with writing(output), output.open("w", encoding="utf-8", errors="replace") as file:
+        for record in records:
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
     summary = f"{len(records):,} of {counted(len(items), 'record')} with labels -> {output}"
     click.echo(field("Exported", summary))
     for word, number in Counter(record["label_from"] for record in records).items():

@@ -142,7 +142,7 @@ def command(
     """Rank the files, functions or lines of a git repository that may contain a reported bug.
 
     REPORT is a file, or - for standard input: plain text or Markdown with the title in the first
-    line, or a GitHub issue's JSON. A log is diagnosed first, and its first failure is searched for,
+    line, or a GitHub issue's JSON. A log is diagnosed first: its first failure is the query,
     with REPORT or alone.
 
     \b
@@ -229,7 +229,7 @@ def _runs(coverage: Path | None, failed: Path | None) -> tuple[Run, ...]:
         # pytest stores them as the keys of an object.
         names = list(json.loads(text)) if text.lstrip().startswith("{") else text.split("\n")
     except ValueError as error:
-        raise InputError(f"{failed}: is neither a list of test names nor JSON: {error}") from error
+        raise InputError(f"{failed} is neither a list of test names nor JSON: {error}") from error
     try:
         return read_coverage(
             _text(coverage, str(coverage)), [n.strip() for n in names if n.strip()]
@@ -248,7 +248,7 @@ def _query(path: Path | None, logs: Sequence[Path]) -> Query:
         return with_diagnosis(report, diagnosis)
     if report is None:
         names = ", ".join(map(str, logs))
-        raise InputError(f"{names}: contains no failure to search for; pass a REPORT")
+        raise InputError(f"{names} contains no failure to search for; pass a REPORT")
     click.echo("epochzero: the logs contain no failure; searching by the report only", err=True)
     return query_of(report)
 
@@ -287,15 +287,15 @@ def _text(path: Path, name: str) -> str:
                 data = stream.read(LARGEST_REPORT_BYTES + 1)
     except OSError as error:
         hint = "; pass a text on standard input, with - as REPORT" if " " in name else ""
-        raise InputError(f"{name}: cannot be read: {error.strerror or error}{hint}") from error
+        raise InputError(f"{name} cannot be read: {error.strerror or error}{hint}") from error
     if len(data) > LARGEST_REPORT_BYTES:
         most = LARGEST_REPORT_BYTES >> 20
-        raise InputError(f"{name}: is larger than {most} MB; pass logs with --log")
+        raise InputError(f"{name} is larger than {most} MB; pass logs with --log")
     for mark, encoding in _ENCODINGS:
         if data.startswith(mark):
             return data.decode(encoding, "replace")
     if looks_binary(data[:HEAD_BYTES]):
-        raise InputError(f"{name}: is not text (binary file)")
+        raise InputError(f"{name} is not text (binary file)")
     return data.decode("utf-8-sig", "replace")
 
 

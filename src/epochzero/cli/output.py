@@ -101,11 +101,11 @@ class OutputFile(click.Path):
             )
         if not path.parent.is_dir():
             self.fail(
-                f"{path}: cannot be written: directory {path.parent} does not exist", param, ctx
+                f"{path} cannot be written: directory {path.parent} does not exist", param, ctx
             )
         if not path.exists() and not os.access(path.parent, os.W_OK):
             self.fail(
-                f"{path}: cannot be written: directory {path.parent} is not writable", param, ctx
+                f"{path} cannot be written: directory {path.parent} is not writable", param, ctx
             )
         return path
 
@@ -131,7 +131,7 @@ class OutputFolder(click.Path):
         there = next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
         if not there.is_dir() or not os.access(there, os.W_OK):
             self.fail(
-                f"{path}: cannot be written: {there} is not a writable directory",
+                f"{path} cannot be written: {there} is not a writable directory",
                 param,
                 ctx,
             )

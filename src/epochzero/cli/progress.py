@@ -46,7 +46,7 @@ class DryRunProgress:
             self._clock.join()
             self._write("")
 
-    def hear(self, record: Record) -> None:
+    def on_record(self, record: Record) -> None:
         """Handle a record of the run; the records of each mode come from a separate thread."""
         if isinstance(record, StartRecord):
             self._at[threading.get_ident()] = "imports"

@@ -120,5 +120,5 @@ def program_lines(program: Reproducer) -> Iterator[str]:
     """Where the program is, what is in it, and that it was run."""
     source = _DATA[program.data] + (f" {program.file}" if program.file else "")
     yield layout.wrapped(
-        "Program", f"{program.path}: {source}. It was run and failed with {program.said}"
+        "Program", f"{program.path}: {source}. It was run and failed with {program.outcome}"
     )

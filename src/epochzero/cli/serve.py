@@ -249,7 +249,7 @@ def _network(text: str) -> str:
         return str(ip_network(text))
     except ValueError as error:
         raise InputError(
-            f"--trusted-proxy {text}: not an IP address or network such as 10.0.0.0/8 ({error})"
+            f"--trusted-proxy {text} is not an IP address or network such as 10.0.0.0/8 ({error})"
         ) from error
 
 

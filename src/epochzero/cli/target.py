@@ -15,7 +15,7 @@ import click
 from epochzero.cli.group import CommandGroup
 from epochzero.cli.layout import plain, wrapped
 from epochzero.cli.output import OutputFile, file_option, format_option
-from epochzero.errors import InputError
+from epochzero.errors import writing
 
 if TYPE_CHECKING:
     from epochzero.check.target import Comparison, PythonInstallation
@@ -184,10 +184,8 @@ def _write_target(
     if output is None:
         click.echo(text, nl=False)
         return
-    try:
+    with writing(output):
         output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{output}: cannot be written: {error.strerror or error}") from error
     click.echo(f"{output}: {len(text.encode()):,} bytes", err=True)
     for note in target.notes:
         click.echo(f"  {plain(note)}", err=True)

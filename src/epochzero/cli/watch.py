@@ -13,7 +13,7 @@ from epochzero.cli.group import CommandGroup
 from epochzero.cli.output import OutputFile, folder_option, format_option
 from epochzero.cli.storing import opened, store_option
 from epochzero.cli.watch_spectrum import make_spectrum
-from epochzero.errors import InputError
+from epochzero.errors import InputError, writing
 
 if TYPE_CHECKING:
     from epochzero.run.watch.history import TrainingHistory
@@ -66,10 +66,8 @@ def show(training: str, html: Path | None, method: str, form: str, store: str | 
     if html is not None:
         from epochzero.run.watch.page import page
 
-        try:
+        with writing(html):
             html.write_text(page(history, watched, name), encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"{html}: cannot be written: {error.strerror or error}") from error
     if form == "json":
         click.echo(json.dumps(to_dict(watched), indent=2, ensure_ascii=False))
         return
@@ -129,5 +127,5 @@ def _history(path: Path) -> TrainingHistory:
     following.read_all()
     history = following.history()
     if not history.count:
-        raise InputError(f"{path}: contains no training records")
+        raise InputError(f"{path} contains no training records")
     return history

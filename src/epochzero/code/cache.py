@@ -56,7 +56,7 @@ _Result = TypeVar("_Result")
 
 
 class Key(NamedTuple):
-    """What a parse depends on, beside the parser's version: the content and what the path says it is."""
+    """What a parse depends on, in addition to the parser's version: the content and what the path says it is."""
 
     blob: str
     language: str
@@ -71,7 +71,7 @@ class Cache:
     """Parsed files by their content; several processes may use it at once.
 
     Nothing that can be wrong with the file is an error: a damaged or foreign one is set aside, and
-    where none can be written the work goes on without.
+    where none can be written the work continues without.
 
     Args:
         folder: where the file is; made when it is not there.
@@ -136,7 +136,7 @@ class Cache:
             for suffix in ("-wal", "-shm"):
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         except OSError:
-            return  # the next attempt fails in the same way, and the work goes on without
+            return  # the next attempt fails in the same way, and the work continues without
         self.set_aside = aside
         self.problem = ""
 

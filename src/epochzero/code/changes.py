@@ -245,17 +245,17 @@ class Changes(Sequence[Change]):
 
     # -- On disk -------------------------------------------------------------------------------
 
-    def to_bytes(self, **said: object) -> bytes:
+    def to_bytes(self, **extra: object) -> bytes:
         """The form on disk; `from_bytes` reads it.
 
         Args:
-            said: what JSON can hold and is to be kept with it.
+            extra: JSON values to store with it.
         """
         arrays = [getattr(self._numbers, name) for name in _ARRAYS]
         arrays += [self.bags.bounds, self.bags.hashes, self.bags.counts, self.bags.totals]
         texts = "\0".join([*self._commits, *self._authors, *self._messages, *self.paths])
         text = texts.encode("utf-8", "surrogateescape")
-        head = [FORMAT_VERSION, said, len(self), len(text), [len(array) for array in arrays]]
+        head = [FORMAT_VERSION, extra, len(self), len(text), [len(array) for array in arrays]]
         line = json.dumps(head).encode() + b"\n"
         parts = [*map(_padded, (line, *(array.tobytes() for array in arrays))), text]
         options: dict[int, int] = {
@@ -266,7 +266,7 @@ class Changes(Sequence[Change]):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> tuple[Changes, dict[str, Any]]:
-        """What `to_bytes` wrote, with what was said.
+        """What `to_bytes` wrote, with the JSON values.
 
         Raises:
             ValueError: the bytes are of another version or damaged.
@@ -279,7 +279,7 @@ class Changes(Sequence[Change]):
         head = json.loads(whole[:start] or whole)
         if head[:1] != [FORMAT_VERSION]:
             raise ValueError("unsupported version of the history")
-        _, said, n, length, sizes = head
+        _, extra, n, length, sizes = head
         arrays: list[NDArray[Any]] = []
         at = _aligned(start)
         for kind, size in zip((*_KINDS, *_BAG_KINDS), sizes, strict=True):
@@ -288,7 +288,7 @@ class Changes(Sequence[Change]):
         texts = whole[at : at + length].decode("utf-8", "surrogateescape").split("\0")
         numbers, bags = _Numbers(*arrays[: len(_KINDS)]), BagList(*arrays[len(_KINDS) :])
         commits, authors, messages = texts[:n], texts[n : 2 * n], texts[2 * n : 3 * n]
-        return cls(commits, authors, messages, texts[3 * n :], numbers, bags), said
+        return cls(commits, authors, messages, texts[3 * n :], numbers, bags), extra
 
 
 def _bounds(sizes: Sequence[int]) -> NDArray[np.int64]:

@@ -141,9 +141,9 @@ class Git:
         Raises:
             InputError: git failed; the message holds git's own.
         """
-        output, said = self.attempt(*arguments)
+        output, error_text = self.attempt(*arguments)
         if output is None:
-            raise self.failure(arguments[0], said)
+            raise self.failure(arguments[0], error_text)
         return output
 
     def stream(self, *arguments: str) -> Iterator[bytes]:
@@ -164,12 +164,12 @@ class Git:
             if child.returncode:
                 raise self.failure(arguments[0], complaint(complaints))
 
-    def failure(self, command: str, said: str) -> InputError:
+    def failure(self, command: str, error_text: str) -> InputError:
         """The error for a command that failed, with advice where an object is missing."""
-        found = _REASON.search(said)
-        reason = found[1] if found else said or "it exited without a message"
+        found = _REASON.search(error_text)
+        reason = found[1] if found else error_text or "it exited without a message"
         message = f"{self.folder}: git {command} failed: {reason}"
-        if _MISSING.search(said):
+        if _MISSING.search(error_text):
             return MissingObjectError(f"{message}; {MISSING_ADVICE}")
         return InputError(message)
 

@@ -122,18 +122,18 @@ def graph_of(data: bytes, path: str, most_nodes: int = MOST_NODES) -> CodeGraph:
     kept = sorted(order[:most_nodes])
     place = {old: new for new, old in enumerate(kept)}
     nested = {made.node.id for made in walk.made}
-    said = [_names(walk.made[old].node, nested, syntax.data) for old in kept]
+    used = [_names(walk.made[old].node, nested, syntax.data) for old in kept]
     flow = _kept(walk.flow, place)
     # What is kept has its parents kept, for these are nested less.
     scopes = [place.get(walk.made[old].scope, -1) for old in kept]
     return CodeGraph(
         tuple(
             GraphNode(made.type, made.node.start_point[0] + 1, names.words)
-            for made, names in zip((walk.made[old] for old in kept), said, strict=True)
+            for made, names in zip((walk.made[old] for old in kept), used, strict=True)
         ),
         _edges(_kept(((made.parent, n) for n, made in enumerate(walk.made)), place)),
         _edges(flow),
-        _edges(_dependences(said, flow, scopes)),
+        _edges(_dependences(used, flow, scopes)),
     )
 
 

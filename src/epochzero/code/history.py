@@ -185,9 +185,9 @@ class History:
         Raises:
             ValueError: the bytes are of another version or damaged.
         """
-        everything, said = Changes.from_bytes(data)
+        everything, extra = Changes.from_bytes(data)
         history = cls.__new__(cls)
-        history._set(said["tip"], said["shallow"], said["cut"], everything, until)
+        history._set(extra["tip"], extra["shallow"], extra["cut"], everything, until)
         return history
 
 

@@ -128,11 +128,11 @@ class Repository:
         if not folder.is_dir():
             raise InputError(f"{self.path}: no such directory")
         outside = Git(folder)
-        found, said = outside.attempt("rev-parse", "--absolute-git-dir")
+        found, stderr = outside.attempt("rev-parse", "--absolute-git-dir")
         if found is None:
-            if "not a git repository" in said:
-                raise InputError(f"{self.path}: not a git repository, nor inside one")
-            raise outside.failure("rev-parse", said)
+            if "not a git repository" in stderr:
+                raise InputError(f"{self.path} is not a git repository or inside one")
+            raise outside.failure("rev-parse", stderr)
         git_dir = Path(os.fsdecode(found.removesuffix(b"\n")))
         self._top = _work_tree(outside, folder)
         self.git = Git(git_dir, git_dir)
@@ -161,7 +161,7 @@ class Repository:
         name = found.decode().strip()
         kind, content = self._objects.one(name)
         if kind != "commit":
-            raise InputError(f"{self.path}: {rev}: does not name a commit")
+            raise InputError(f"{self.path}: {rev} does not name a commit")
         return self._commits.setdefault(name, _commit(name, content))
 
     def _unknown(self, rev: str) -> InputError:
@@ -198,7 +198,7 @@ class Repository:
             InputError: there is no work tree or no commit, or a file cannot be read.
         """
         if self._top is None:
-            raise InputError(f"{self.path}: has no working tree; pass a revision")
+            raise InputError(f"{self.path} has no working tree; pass a revision")
         commit = self.resolve("HEAD")
         git = Git(self._top, self.git.folder, self._top)
         listing = git.run(
@@ -239,7 +239,7 @@ def _refuse_outside(git: Git, git_dir: Path, top: Path | None) -> None:
                 waiting += (store / line for line in _alternates(store))
     except OSError as error:
         where = error.filename or git_dir
-        raise InputError(f"{where}: cannot be read: {error.strerror}") from error
+        raise InputError(f"{where} cannot be read: {error.strerror}") from error
 
 
 def _alternates(store: Path) -> list[str]:
@@ -363,9 +363,9 @@ class _Objects:
         return head[1].decode(), content[:-1]
 
     def _died(self, what: str = "") -> InputError:
-        said = complaint(self._complaints) if self._complaints else ""
+        stderr = complaint(self._complaints) if self._complaints else ""
         self._restart()
-        error = self._git.failure("cat-file", said)
+        error = self._git.failure("cat-file", stderr)
         return InputError(f"{what}: {error}") if what else error
 
     def _restart(self) -> None:
@@ -452,4 +452,4 @@ class _Disk:
 
 def _unreadable(path: bytes, error: OSError) -> InputError:
     name = path.decode("utf-8", "replace")
-    return InputError(f"{name}: cannot be read: {error.strerror or error}")
+    return InputError(f"{name} cannot be read: {error.strerror or error}")

@@ -28,7 +28,7 @@ _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 LONGEST = 100
 """Anything longer is encoded data, not a word."""
 MEMO_SIZE = 1 << 17
-"""Identifiers remembered before the memory starts anew: some tens of megabytes."""
+"""Identifiers remembered before the memory is cleared: some tens of megabytes."""
 HIGHEST_COUNT = (1 << 16) - 1
 
 _KEYWORDS = """

@@ -108,14 +108,14 @@ def _drive(
         while chunk := questions.get():
             try:
                 answers.put(worker.parsed(chunk))
-            except Exception as error:  # the caller waits for an answer, and is told
+            except Exception as error:  # the caller waits for an answer and gets the error
                 answers.put(error)
     finally:
         worker.end()
 
 
 class _Worker:
-    """A child that parses; started anew when it has died."""
+    """A child that parses; restarted if it has died."""
 
     def __init__(self) -> None:
         self._child: subprocess.Popen[bytes] | None = None

@@ -4,7 +4,7 @@ Thresholds are chosen so that another sample of the same source gives no finding
 
 - A number is out of range beyond the outer fences, three interquartile ranges from the quartiles
   (Tukey, Exploratory Data Analysis, 1977), *and* farther beyond the known extreme than that is from
-  the nearest 5 % of the values: another sample of a long tail goes on a little, not so far.
+  the nearest 5 % of the values: another sample of a long tail extends a little further, not so far.
 - Distributions and shares differ by a significant test *and* at least a medium effect (`statistics`).
 - A class is missing when its known share would leave it out with a probability below one in a million.
 """

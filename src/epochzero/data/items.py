@@ -59,7 +59,7 @@ def profile_items(
         values += [None] * (count - len(values))
     target = _label_of(columns) if label is None else label
     if label is not None and label not in columns:
-        raise InputError(f"{name}: has no column {label!r}")
+        raise InputError(f"{name} has no column {label!r}")
     found = tuple(_column(name, values, target) for name, values in columns.items())
     return Profile((DataTable(name, FORMAT, 0, count, found, label=target),))
 

@@ -188,16 +188,16 @@ def read_profile(path: str | Path) -> Profile:
     try:
         written = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is not a profile: {error}") from error
+        raise InputError(f"{path} is not a profile: {error}") from error
     if not isinstance(written, dict) or written.get("schema") != SCHEMA:
-        raise InputError(f"{path}: is not a profile: its schema is not {SCHEMA}")
+        raise InputError(f"{path} is not a profile: its schema is not {SCHEMA}")
     try:
         tables = tuple(_table(each) for each in written["tables"])
         return Profile(tables, bool(written["complete"]), tuple(written["notes"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: is a damaged profile: {error!r}") from error
+        raise InputError(f"{path} is a damaged profile: {error!r}") from error
 
 
 def _table(written: Mapping[str, Any]) -> DataTable:

@@ -49,7 +49,7 @@ def profile(
     labels = LABELS if label is None else (label,)
     tables = tuple(learn(source, root, labels, on_progress) for source in sources)
     if label is not None and not any(table.label for table in tables):
-        raise InputError(f"{path}: has no column {label!r}")
+        raise InputError(f"{path} has no column {label!r}")
     notes = left_out(sources)
     return Profile(tables, complete=not notes, notes=notes)
 

@@ -19,7 +19,7 @@ from epochzero.data.formats import Batch, Faults, relative
 from epochzero.data.profiling import LABELS, OnProgress, silent
 from epochzero.data.source import CLASS, TableSource, find_sources, read
 from epochzero.data.summary import LONGEST_CATEGORY, as_numbers, kind_of, kind_of_text
-from epochzero.errors import InputError
+from epochzero.errors import InputError, writing
 
 # A column with more different texts than this is free text, not a category; a label has classes.
 MOST_CATEGORIES = 100
@@ -73,10 +73,10 @@ def sample(
         raise InputError(f"{count} is not a valid number of records")
     if target.resolve().is_relative_to(root.resolve()):
         raise InputError(
-            f"{folder}: is inside the data set, which is never modified; choose another directory"
+            f"{folder} is inside the data set, which is never modified; choose another directory"
         )
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{folder}: already exists and is not empty; choose a new directory")
+        raise InputError(f"{folder} already exists and is not empty; choose a new directory")
     labels = LABELS if label is None else (label,)
     drawn = []
     for number, source in enumerate(sources):
@@ -86,10 +86,8 @@ def sample(
             chosen.look(batch)
             on_progress(source.name, chosen.records)
         numbers = chosen.numbers()
-        try:
+        with writing(folder):
             _copy(source, numbers, root, target)
-        except OSError as error:
-            raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
         drawn.append(Sampled(source.name, chosen.records, len(numbers), len(chosen.corners())))
     return tuple(drawn)
 

@@ -66,7 +66,7 @@ def find_sources(
         if form := format_of(file):
             groups.setdefault((_table_of(file, root, form), form.name), []).append(file)
     if not groups and not may_be_empty:
-        raise InputError(f"{path}: contains no data files; supported are {_known()}")
+        raise InputError(f"{path} contains no data files; supported are {_known()}")
     return tuple(
         _drawn(name, formats()[form], found, most_files)
         for (name, form), found in sorted(groups.items())

@@ -78,7 +78,7 @@ class Measure:
 
     def _combine(self, given: Floats) -> None:
         total = self.count + given.size
-        # Squares of huge numbers are infinite; then so is the deviation, and nothing is said of it.
+        # Squares of huge numbers are infinite; then so is the deviation, and none is reported.
         with np.errstate(over="ignore", invalid="ignore"):
             mean = float(given.mean())
             squares = float(np.square(given - mean).sum())

@@ -1,6 +1,6 @@
 """Makes data that conform to a profile, and corner cases of them.
 
-Numbers follow the quantiles, classes and categories their shares, numbers beside a label those of
+Numbers follow the quantiles, classes and categories their shares, numbers next to a label those of
 its class. Texts are words of random letters: as long as the known ones, of the same letters, and
 with no word of theirs. Everything is drawn from one seed.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from epochzero.data.formats import formats
 from epochzero.data.lines import open_bytes
 from epochzero.data.model import LEVELS, Column, DataTable, Numbers, Profile
-from epochzero.errors import InputError
+from epochzero.errors import InputError, writing
 
 # The folder of the data that are no corner case.
 REGULAR = "regular"
@@ -83,14 +83,12 @@ def synthesize(
     if count < 1:
         raise InputError(f"{count} is not a valid number of records")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{folder}: already exists and is not empty; choose a new directory")
+        raise InputError(f"{folder} already exists and is not empty; choose a new directory")
     cases = (REGULAR, *(name for name in names if _applies(name, known)))
-    try:
+    with writing(folder):
         for case in cases:
             for number, table in enumerate(known.tables):
                 _write(target / case, case, table, count, np.random.default_rng((seed, number)))
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
     return tuple(target / case for case in cases)
 
 

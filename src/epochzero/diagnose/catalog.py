@@ -305,7 +305,7 @@ def load_file(path: Path, folder: Path, *, examples: bool = True) -> Signature:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise CatalogError(f"{path}: cannot be read: {error}") from error
+        raise CatalogError(f"{path} cannot be read: {error}") from error
     return _parsed(name, content, folder, examples=examples)
 
 
@@ -316,7 +316,7 @@ def _parsed(name: str, content: bytes, folder: Path, *, examples: bool) -> Signa
         text = content.decode("utf-8").replace("\r\n", "\n")
         raw = tomllib.loads(text if examples else text.partition(EXAMPLES)[0])
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise CatalogError(f"{path}: cannot be read: {error}") from error
+        raise CatalogError(f"{path} cannot be read: {error}") from error
     try:
         if not examples:
             return _signature(name, {**raw, "examples": []})

@@ -20,8 +20,8 @@ def words(kind: str, message: str) -> frozenset[str]:
     """The words that the classifier uses; words of the class are marked."""
     short = kind.rsplit(".", 1)[-1].rsplit("::", 1)[-1]
     parts = {f"class:{part.lower()}" for part in _PART.findall(short)}
-    said = _WORD.findall(message[:MESSAGE_CHARS])[:MOST_WORDS]
-    return frozenset(parts | {word.lower() for word in said})
+    tokens = _WORD.findall(message[:MESSAGE_CHARS])[:MOST_WORDS]
+    return frozenset(parts | {word.lower() for word in tokens})
 
 
 def classify(kind: str, message: str) -> tuple[str, float]:

@@ -131,7 +131,7 @@ class Diagnoser:
 
     def _read(self, log: Log, scan: Scan) -> LogRead:
         if looks_binary(scan.head):
-            raise InputError(f"{log.name}: not a text log; it appears to be a binary file")
+            raise InputError(f"{log.name} is not a text log; it appears to be a binary file")
         events = tuple(events_of(log, scan, self._scanner.anchors))
         return LogRead(
             name=log.name,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from epochzero.diagnose.linux_signals import LinuxSignal
-from epochzero.errors import InputError
+from epochzero.errors import InputError, reading
 from epochzero.file_access import open_file
 from epochzero.logs.source import FACTS_NAMES, is_facts_name
 
@@ -112,11 +112,8 @@ def read_facts(path: Path) -> Facts:
     Raises:
         InputError: the file cannot be read or has none of these formats.
     """
-    try:
-        with open_file(path, pipes=True) as stream:
-            text = stream.read().decode("utf-8", "replace")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    with reading(path), open_file(path, pipes=True) as stream:
+        text = stream.read().decode("utf-8", "replace")
     try:
         if text.lstrip().startswith(("{", "[")):
             return _from_json(json.loads(text))
@@ -130,8 +127,8 @@ def read_facts(path: Path) -> Facts:
         place = f"line {error.lineno}, column {error.colno}"
         raise InputError(f"{path}: invalid JSON at {place}") from error
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise InputError(f"{path}: not the output of sacct or kubectl") from error
-    raise InputError(f"{path}: neither facts.json nor output of sacct or kubectl")
+        raise InputError(f"{path} is not the output of sacct or kubectl") from error
+    raise InputError(f"{path} is neither facts.json nor output of sacct or kubectl")
 
 
 def _from_json(raw: Any) -> Facts:
@@ -194,13 +191,13 @@ def _from_describe(text: str) -> Facts:
     code = after("Exit Code")
     gpus = re.search(r"^\s*[\w.]+/gpu:\s+(\d+)", text, re.MULTILINE)
     reasons = re.findall(r"^\s*Reason:\s+(\w+)", text, re.MULTILINE)
-    told = [
+    states = [
         reason for reason in reasons if reason not in ("Error", "Completed", "CrashLoopBackOff")
     ]
     return Facts(
         exit_code=int(code) if code else None,
         signal=_signal(after("Signal")),
-        state=(told or reasons or [None])[0],
+        state=(states or reasons or [None])[0],
         start=_time(after("Started")),
         end=_time(after("Finished")),
         gpus=int(gpus[1]) if gpus else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 CONTEXT_GIB = 1.5
-"""Most of what CUDA's context and libraries of one process take beside PyTorch's own memory."""
+"""Most of what CUDA's context and libraries of one process take in addition to PyTorch's own memory."""
 MUCH = 1 / 8
 """Share of a GPU from which on others hold much of it."""
 _SIZE = r"(\d[\d.]*) ?([KMGT]?)i?B(?:ytes)?"

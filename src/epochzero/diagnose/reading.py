@@ -158,11 +158,11 @@ def prepare() -> None:
 
 
 def _rule(kind: str, message: str, file: str, *, guess: bool) -> _Rule | None:
-    said = _messages().said_in(message)
+    contained = _messages().said_in(message)
     for number, rule in enumerate(_rules()):
         if rule.guess and not guess:
             break
-        if not rule.may_fit(kind, file) or (rule.has_message and number not in said):
+        if not rule.may_fit(kind, file) or (rule.has_message and number not in contained):
             continue
         if not rule.unless or not re.search(rule.unless, message):
             return rule

@@ -96,7 +96,7 @@ _CONDITIONAL = re.compile(
 _OBSERVER = re.compile(r"(?:slurmstepd|srun|wandb|\(raylet\))\b[^:\n]{0,40}: ")
 """Start of a line of a program next to the job, which need not matter to it."""
 _STOPPED = re.compile(r"(?i)\bexit ?code\W{1,3}(?:-15|143)\b")
-"""The end of a process that its parent told to exit: it follows from something else, or the work was done."""
+"""The end of a process that its parent asked to exit: it follows from something else, or the work was done."""
 
 _ELSEWHERE = re.compile(
     r"(?i)\b(?:see|check|inspect|look(?: up| at)?|refer to)\b(?![^\n]*\bfor (?:\w+ )?(?:detail|info|traceback))[^\n]{0,60}"
@@ -172,7 +172,7 @@ def order(
         tuple(
             j for j in judged
             if j.role == "cause" and j.claim >= least
-            # No warning explains why somebody told a launcher to stop.
+            # No warning explains why a person asked a launcher to stop.
             and not (stopped and j.event.level in QUIET and j.category != "interrupted")
             and not _after_stop(j.event, stops.get((j.event.log, j.event.starts)))
         ),
@@ -316,27 +316,33 @@ def _last_resort(judged: Sequence[JudgedEvent]) -> JudgedEvent | None:
     else a consequence with a category, else any report of a failed process, else any consequence,
     else the last error that speaks of a death, whatever program prints it.
     """
-    told = [
+    reporting = [
         j
         for j in _by_line(judged)
         if j.role == "cascade"
         or (j.role == "wrapper" and (j.category or j.event.level not in QUIET))
     ]
     # Of several runs in one log, the last.
-    told = [j for j in told if told[-1].event.log != j.event.log or _same_run(j, told[-1])]
-    deaths = [j for j in told if j.match and j.match.status]
+    reporting = [
+        j
+        for j in reporting
+        if reporting[-1].event.log != j.event.log or _same_run(j, reporting[-1])
+    ]
+    deaths = [j for j in reporting if j.match and j.match.status]
     killed = [j for j in deaths if _killed(j)]
     # After a task that exited by itself, the launcher terminates the others.
-    exited = next((n for n, j in enumerate(told) if _exited(j)), len(told))
+    exited = next((n for n, j in enumerate(reporting) if _exited(j)), len(reporting))
     named = [
-        j for n, j in enumerate(told) if j.category and (n < exited or j.category != "interrupted")
+        j
+        for n, j in enumerate(reporting)
+        if j.category and (n < exited or j.category != "interrupted")
     ]
     spoken = [
         replace(j, category="process_crash")
         for j in _by_line(judged)
         if j.role == "cause" and _speaks_of_death(j.event)
     ]
-    return next(iter(killed or named or deaths or told or spoken[-1:]), None)
+    return next(iter(killed or named or deaths or reporting or spoken[-1:]), None)
 
 
 def _speaks_of_death(event: LogEvent) -> bool:
@@ -605,12 +611,12 @@ def _judge(event: LogEvent, catalog: Catalog, number: int) -> JudgedEvent:
     claim = _claim(event, match) if role == "cause" else 0
     if claim and not category:
         # What a line without any mark of an error says in quotation marks it only mentions.
-        said = event.message if claim > WEAK else _QUOTED.sub("", event.message)
+        wording = event.message if claim > WEAK else _QUOTED.sub("", event.message)
         last = event.frames[-1] if event.frames else None
         place = (last.file, last.code) if last else ("", "")
-        category = read(event.type, said, *place).category
+        category = read(event.type, wording, *place).category
         if not category and event.level in ("ERROR", "FATAL"):
-            category = category_of(read_message(said))
+            category = category_of(read_message(wording))
         if not category:
             claim = 0 if event.kind == "line" and claim <= PLAIN_LINE else claim - NAMELESS
     if (
@@ -675,7 +681,7 @@ def _without_handlers(judged: tuple[JudgedEvent, ...]) -> tuple[JudgedEvent, ...
 
 
 def _without_shutdown(judged: tuple[JudgedEvent, ...]) -> tuple[JudgedEvent, ...]:
-    """Takes the claim from what fails while a server that answered requests shuts down as it was told to, and
+    """Takes the claim from what fails while a server that answered requests shuts down on request, and
     from the request to shut down, with which a server usually ends.
     """
 
@@ -698,8 +704,8 @@ def _without_repeated(judged: tuple[JudgedEvent, ...], *, dead: bool) -> tuple[J
         statement = this.role == "cause" and this.claim and this.category != "loss_nan"
         if statement and not ends_process(this) and not _loses_gpu(this):
             event = this.event
-            said = template(event.message.partition("\n")[0][:LOOKED_AT])
-            key = (*_source(event), event.starts, event.type, said)
+            wording = template(event.message.partition("\n")[0][:LOOKED_AT])
+            key = (*_source(event), event.starts, event.type, wording)
             alike.setdefault(key, []).append(this)
     survived = {
         this.order
@@ -719,12 +725,12 @@ def _without_restarted(judged: tuple[JudgedEvent, ...], restarts: int) -> tuple[
     """Removes the launcher's reports of failed processes after which it restarted the job, including
     the termination of other processes.
     """
-    told = [j for j in judged if j.role in ("wrapper", "cascade") and j.event.rank is None]
-    reports = [j.order for j in told if j.match and j.match.status]
+    reporting = [j for j in judged if j.role in ("wrapper", "cascade") and j.event.rank is None]
+    reports = [j.order for j in reporting if j.match and j.match.status]
     if not restarts or not reports:
         return judged
     last = reports[restarts] if restarts < len(reports) else len(judged)
-    answered = frozenset(j.order for j in told if j.order < last)
+    answered = frozenset(j.order for j in reporting if j.order < last)
     return tuple(replace(j, role="recovered") if j.order in answered else j for j in judged)
 
 
@@ -973,19 +979,19 @@ def _set_aside(judged: JudgedEvent) -> bool:
         return False
     if judged.role == "cause":
         return event.level in QUIET or _only_advises(event)
-    told = judged.role in ("cascade", "wrapper") and not reports_death(judged)
-    return told and event.level == "WARNING"
+    reporting = judged.role in ("cascade", "wrapper") and not reports_death(judged)
+    return reporting and event.level == "WARNING"
 
 
 def _only_advises(event: LogEvent) -> bool:
     """Whether a line that is not marked as an error advises, or reports what could happen."""
     if event.type or event.level == "FATAL":
         return False
-    said = event.message[:LOOKED_AT]
-    if _CONDITIONAL.search(said):
+    wording = event.message[:LOOKED_AT]
+    if _CONDITIONAL.search(wording):
         return True
-    marked = event.level == "ERROR" or _ERROR_LINE.search(said)
-    return not marked and _ADVICE.search(said) is not None
+    marked = event.level == "ERROR" or _ERROR_LINE.search(wording)
+    return not marked and _ADVICE.search(wording) is not None
 
 
 def _without_set_aside(judged: tuple[JudgedEvent, ...], *, dead: bool) -> tuple[JudgedEvent, ...]:
@@ -1010,7 +1016,7 @@ def _claim(event: LogEvent, match: Match | None) -> int:
     if event.kind == "exception":
         # An abort follows from what the native code printed before it.
         aborted = event.type == "Fatal Python error" and event.message == "Aborted"
-        # Who calls sys.exit has said why before.
+        # Who calls sys.exit has logged why before.
         return ERROR_LINE if aborted or event.type == "SystemExit" else EXCEPTION
     if event.level == "FATAL":
         return FATAL_LINE
@@ -1023,7 +1029,7 @@ def _claim(event: LogEvent, match: Match | None) -> int:
     columns = event.message.partition("\n")[0].count(" | ") + 1
     if event.level is None and not event.type and columns >= COLUMNS:
         return FAINT  # a row of a table
-    said = event.message[:LOOKED_AT]
+    wording = event.message[:LOOKED_AT]
     if match and (_SPOKEN_OF.match(event.text[match.end :]) or _in_prose(event, match)):
         return FAINT
     if match and match.signature.family == "shell" and not match.signature.status:
@@ -1032,15 +1038,15 @@ def _claim(event: LogEvent, match: Match | None) -> int:
         return ERROR_LINE
     if event.type:
         return BARE_EXCEPTION
-    if _STOPPED.search(said):
+    if _STOPPED.search(wording):
         return FAINT
-    if event.shown.startswith("    ") or _NO_STATEMENT.search(said):
+    if event.shown.startswith("    ") or _NO_STATEMENT.search(wording):
         return 0
     if match:
         return PLAIN_LINE
-    if _NO_PROSE.search(said):
+    if _NO_PROSE.search(wording):
         return 0
-    if event.level == "ERROR" or _ERROR_LINE.search(_SHOWN.sub("", said)):
+    if event.level == "ERROR" or _ERROR_LINE.search(_SHOWN.sub("", wording)):
         return PLAIN_LINE
     return WEAK
 
@@ -1143,12 +1149,12 @@ def _explains(event: LogEvent, later: LogEvent) -> bool:
         return False
     if _STATUS.match(event.message):
         return later.type.rpartition(".")[2] not in _SIGNALLED
-    said = event.message.strip("'\" ")
+    wording = event.message.strip("'\" ")
     after = r"(?!\w)" if event.type == "KeyError" else r"\W+\w"
-    sentence = rf"(?<!: )(?<!: ['\"])(?<!\w){re.escape(said)}{after}"
+    sentence = rf"(?<!: )(?<!: ['\"])(?<!\w){re.escape(wording)}{after}"
     return (
-        bool(said)
-        and later.message.strip("'\" ") != said
+        bool(wording)
+        and later.message.strip("'\" ") != wording
         and re.search(sentence, later.message) is not None
     )
 

@@ -105,8 +105,8 @@ def verdict(timeline: Timeline, job: JobContext) -> Diagnosis:
     root = timeline.root
     if job.facts.ended_well and not _tells_of_deaths(timeline):
         return _no_failure(timeline, job, "The job exited with code 0.")
-    told = root is not None and root.role in ("wrapper", "cascade") and root.match
-    reports_death = told and told.status
+    wrapped = root is not None and root.role in ("wrapper", "cascade") and root.match
+    reports_death = wrapped and wrapped.status
     says_why = root is not None and (root.role == "cause" or root.category)
     if root is not None and says_why and not reports_death and not root.event.cut_off:
         found = _as_hang(_failed(root, timeline, job), root, job)
@@ -136,12 +136,12 @@ def _last_error(timeline: Timeline) -> JudgedEvent | None:
     """The last thing that a program logged as an error before it exited with a code of its own choice, if its
     output then ended: it says why, even where nothing of it is recognized.
     """
-    said = (
+    logged = (
         judged
         for judged in reversed(timeline.judged)
         if judged.event.level in ("ERROR", "FATAL") and judged.role == "cause"
     )
-    last = next(said, None)
+    last = next(logged, None)
     if last is None or last.event.handled or last.event.set_aside or last.event.went_on:
         return None
     return last if last.event.log_later <= _LINES_AFTER_THE_LAST_ERROR else None
@@ -280,7 +280,7 @@ def _failed(root: JudgedEvent, timeline: Timeline, job: JobContext) -> Diagnosis
     default = _defaults()[category]
     stack = _stack(root, timeline)
     own = _user_frame(stack)
-    told = signature.phase if signature else ""
+    stated = signature.phase if signature else ""
     retry, reason = _retry(root, default)
     return Diagnosis(
         source=job.source,
@@ -293,7 +293,7 @@ def _failed(root: JudgedEvent, timeline: Timeline, job: JobContext) -> Diagnosis
             category,
             kind=event.type,
             work=_work(root, job),
-            stated=told,
+            stated=stated,
             announced=event.announced,
         ),
         retry=retry,

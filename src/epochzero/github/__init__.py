@@ -1,4 +1,4 @@
-"""What a pull request or an issue on GitHub is told: what its jobs would fail of, where its bug may be.
+"""Comments on pull requests and issues of GitHub: what the jobs would fail of, where the bug may be.
 
 `review` reads the jobs of a pull request's checkout, and runs nothing of it; `review_comment` and
 `ranking_comment` write what was found as Markdown, in which no text of others is markup; `publish`

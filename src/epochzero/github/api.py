@@ -29,8 +29,8 @@ _MOST_PAGES = 30
 class RefusedError(InputError):
     """GitHub does not do what was asked; ``status`` is that of HTTP."""
 
-    def __init__(self, told: str, status: int) -> None:
-        super().__init__(told)
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
         self.status = status
 
 
@@ -176,12 +176,12 @@ class GitHub:
             if pause is None or pause > _LONGEST_PAUSE_S:
                 break
             time.sleep(pause)
-        told = f"{self._host} returned {answer.status} for {method} {path}: {_message(answer)}"
+        message = f"{self._host} returned {answer.status} for {method} {path}: {_message(answer)}"
         if method == "POST" and answer.status >= 500:
-            raise UnsureError(told)
+            raise UnsureError(message)
         if _is_limited(answer):
-            raise InputError(f"{told}; try again later")
-        raise RefusedError(told, answer.status)
+            raise InputError(f"{message}; try again later")
+        raise RefusedError(message, answer.status)
 
     def _answer(self, method: str, path: str, data: bytes | None) -> Response:
         headers = (
@@ -220,8 +220,8 @@ def _comment(value: Any) -> Comment:
 def _is_limited(answer: Response) -> bool:
     """Whether GitHub was asked too often."""
     headers = answer.headers
-    told = "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0"
-    return answer.status == 429 or (answer.status == 403 and told)
+    message = "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0"
+    return answer.status == 429 or (answer.status == 403 and message)
 
 
 def _pause(answer: Response, method: str, usual: float) -> float | None:
@@ -242,7 +242,7 @@ def _pause(answer: Response, method: str, usual: float) -> float | None:
 def _message(answer: Response) -> str:
     """Why, in a line."""
     try:
-        told = answer.json()["message"]
+        message = answer.json()["message"]
     except (ValueError, KeyError, TypeError):
-        told = answer.reason
-    return " ".join(str(told).split())[:200]
+        message = answer.reason
+    return " ".join(str(message).split())[:200]

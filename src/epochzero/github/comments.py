@@ -156,9 +156,9 @@ def _ranking(found: Ranking, links: Links, most: int) -> Iterator[str]:
     yield ""
     if found.extrinsic is not None and found.extrinsic.is_likely:
         suspect = " ".join([found.extrinsic.suspect.replace("_", " "), found.extrinsic.name])
-        told = f"; suspect: {_text(suspect)}" if suspect.strip() else ""
+        addition = f"; suspect: {_text(suspect)}" if suspect.strip() else ""
         chance = f"{found.extrinsic.probability:.0%}"
-        yield f"The cause may be outside this code ({chance}){told}.\n"
+        yield f"The cause may be outside this code ({chance}){addition}.\n"
     yield (
         f"<sub>An estimate from the text of the report and of {counted(found.searched, 'file')} at "
         f"{links.commit[:_HASH_LENGTH]}; the first location is often wrong</sub>"

@@ -61,7 +61,7 @@ class Review:
 
     @property
     def clear(self) -> bool:
-        """Whether there is nothing to tell."""
+        """Whether there is nothing to report."""
         return not (self.findings or self.not_checked)
 
 
@@ -99,10 +99,10 @@ def _review(
     }
     checked = {job: answer for job, answer in answers.items() if isinstance(answer, CheckResult)}
     findings = _once(
-        told
+        shown
         for result in checked.values()
         for finding in result.findings
-        if (told := _told(finding, folder))
+        if (shown := _shown(finding, folder))
     )
     return Review(
         jobs=tuple(checked),
@@ -184,10 +184,10 @@ def _is_program(file: Path) -> bool:
     return bool(_MAIN.search(file.read_text(encoding="utf-8", errors="replace")))
 
 
-# -- What may be told --------------------------------------------------------------------------
+# -- What may be shown -------------------------------------------------------------------------
 
 
-def _told(finding: Finding, folder: Path) -> Finding | None:
+def _shown(finding: Finding, folder: Path) -> Finding | None:
     """The finding with places as seen from the checkout; None for what lies outside of it.
 
     A link in a pull request may lead to any file of the machine, whose lines a finding would show.

@@ -1,4 +1,4 @@
-"""A review as a file, handed from a run that may only read to one that may comment.
+"""A review as a file, passed from a run that may only read to one that may comment.
 
 Whoever opens a pull request from a fork decides what the first of them runs, and so what is in the file: it is
 taken for values of known forms and bounded sizes, is never Markdown, and what it says of where it comes from
@@ -31,7 +31,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class ReviewFile:
-    """What was handed over.
+    """What was passed.
 
     Attributes:
         number: of the pull request, as the file says.

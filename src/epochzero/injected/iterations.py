@@ -14,13 +14,13 @@ WITHOUT_STEP = 64
 
 
 class Iterations:
-    """Is told what a training does, and answers whether an iteration has ended; then `next` is called.
+    """Receives what a training does, and answers whether an iteration has ended; then `next` is called.
 
     Attributes:
-        number: of the iteration that goes on, 0 for the first.
+        number: of the current iteration, 0 for the first.
         backwards: passes in it so far.
         steps: of all optimizers, in all iterations.
-        in_backward, in_step: whether a pass or a step goes on.
+        in_backward, in_step: whether a pass or a step is running.
     """
 
     def __init__(self) -> None:

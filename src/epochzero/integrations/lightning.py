@@ -37,7 +37,7 @@ class LightningCallback(Callback):
 
     @never_raises
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        """Training begins, or goes on from a checkpoint."""
+        """Training begins, or continues from a checkpoint."""
         self._checkpoints = trainer.checkpoint_callbacks
         steps, epochs = trainer.estimated_stepping_batches, trainer.max_epochs
         reporter().report(
@@ -53,12 +53,12 @@ class LightningCallback(Callback):
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """A batch is done. The loss is read where Lightning itself reads it for its loggers."""
-        told = reporter()
-        if not told.active or told.rank:
+        status = reporter()
+        if not status.active or status.rank:
             return
         every = trainer.log_every_n_steps
         logged = every and (batch_idx + 1) % every == 0
-        told.report(
+        status.report(
             step=trainer.global_step,
             epoch=trainer.current_epoch + (batch_idx + 1) / trainer.num_training_batches,
             loss=_loss(outputs) if logged else None,

@@ -34,7 +34,7 @@ _Parameters = ParamSpec("_Parameters")
 
 
 def never_raises(hook: Callable[_Parameters, object]) -> Callable[_Parameters, None]:
-    """What goes wrong in a hook is logged, once for a hook, and training goes on."""
+    """What goes wrong in a hook is logged, once for a hook, and training continues."""
     failed = False
 
     @wraps(hook)
@@ -96,10 +96,10 @@ def reporter() -> Reporter:
 
 
 class Reporter:
-    """Collects what is told until it is time for a line.
+    """Collects what is reported until it is time for a line.
 
     Attributes:
-        active: whether there is a supervisor to tell.
+        active: whether there is a supervisor to report to.
         rank: of this process; None where there is one only. A framework may know better than variables.
     """
 
@@ -107,9 +107,9 @@ class Reporter:
         self._path = os.environ.get(PROGRESS_VARIABLE, "")
         self.active = bool(self._path)
         self.rank = launch_of(os.environ, "").rank if self.active else None
-        self._told: dict[str, Any] = {}
+        self._pending: dict[str, Any] = {}
         self._next = 0.0
-        # The handler of a signal may tell while its thread does so already.
+        # The handler of a signal may report while its thread does so already.
         self._lock = threading.RLock()
 
     def report(self, **values: Any) -> None:
@@ -119,17 +119,17 @@ class Reporter:
         with self._lock:
             for name, value in values.items():
                 if value is not None:
-                    self._told[name] = value
+                    self._pending[name] = value
             now = time.monotonic()
-            if now >= self._next or self._told.keys() & _AT_ONCE:
+            if now >= self._next or self._pending.keys() & _AT_ONCE:
                 self._next = now + _EVERY_S
                 self.write()
 
     def write(self) -> None:
         """Writes what has not been written yet; a full disk loses the line."""
         with self._lock:
-            told, self._told = self._told, {}
-        values = {name: _plain(value) for name, value in told.items()}
+            pending, self._pending = self._pending, {}
+        values = {name: _plain(value) for name, value in pending.items()}
         line = json.dumps({name: value for name, value in values.items() if value is not None})
         if line == "{}":
             return

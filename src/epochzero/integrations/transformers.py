@@ -23,7 +23,7 @@ class TransformersCallback(TrainerCallback):
 
     @never_raises
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Training begins, or goes on from a checkpoint."""
+        """Training begins, or continues from a checkpoint."""
         reporter().rank = args.process_index if args.world_size > 1 else None
         reporter().report(
             phase="training",

@@ -134,7 +134,7 @@ class Watch:
         Path(path).write_text(page(self.history, self.watched), encoding="utf-8")
 
     def keras_callback(self) -> Any:
-        """Sees what a ``fit`` of Keras does that goes on already; None where nothing is watched."""
+        """Sees what a ``fit`` of Keras does that is already running; None where nothing is watched."""
         keras = self._watching.keras if self._watching is not None else None
         return keras.joins() if keras is not None else None
 

@@ -47,5 +47,5 @@ def _object(line: str, where: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: invalid JSON: {error}") from error
     if not isinstance(raw, dict):
-        raise InputError(f"{where}: not a JSON object")
+        raise InputError(f"{where} is not a JSON object")
     return raw

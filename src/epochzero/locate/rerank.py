@@ -273,9 +273,9 @@ def _server_of(url: str, key: str) -> str:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError as error:
-        raise InputError(f"{redact(url)}: not a valid URL: {error}") from error
+        raise InputError(f"{redact(url)} is not a valid URL: {error}") from error
     if parts.scheme not in ("http", "https") or not host or not url.isascii():
-        raise InputError(f"{redact(url)}: must start with http:// or https:// and a host, in ASCII")
+        raise InputError(f"{redact(url)} must start with http:// or https:// and a host, in ASCII")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InputError(f"the URL of {host} must not contain credentials, a query or a fragment")
     if not re.fullmatch(r"[!-~]*", key):

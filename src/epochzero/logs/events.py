@@ -209,7 +209,7 @@ _CLOSES = re.compile(
 
 
 def _closes(line: _Line) -> bool:
-    """Whether a program announces that it shuts down as it was told to, not because of an error."""
+    """Whether a program announces that it shuts down on request, not because of an error."""
     return line.prefix.level in (None, "INFO") and _CLOSES.search(line.text) is not None
 
 
@@ -379,8 +379,8 @@ def _shown(text: str) -> list[str]:
     if "\r" not in text:
         return [text]
     pieces = [piece for piece in text.split("\r") if piece.strip()]
-    told = [piece for piece in pieces if "%|" not in piece] or pieces[-1:]
-    return told[-MOST_PIECES:] or [""]
+    complete = [piece for piece in pieces if "%|" not in piece] or pieces[-1:]
+    return complete[-MOST_PIECES:] or [""]
 
 
 def _streams(lines: list[_Line]) -> list[tuple[_Source, list[_Line]]]:

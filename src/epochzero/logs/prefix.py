@@ -38,8 +38,8 @@ class Prefix(NamedTuple):
 
     def over(self, other: Prefix) -> Prefix:
         """This prefix, with missing values taken from ``other``."""
-        told = {k: v for k, v in self._asdict().items() if v is not None}
-        return other._replace(**told)
+        known = {k: v for k, v in self._asdict().items() if v is not None}
+        return other._replace(**known)
 
 
 NOTHING = Prefix()
@@ -302,9 +302,9 @@ def _json_record(line: str) -> tuple[Prefix, list[str]] | None:
         return None
     if not isinstance(record, dict):
         return None
-    said = [record[key] for key in _MESSAGES if isinstance(record.get(key), str)][:1]
-    said += [record[key] for key in _TRACES if isinstance(record.get(key), str)][:1]
-    if not said:
+    messages = [record[key] for key in _MESSAGES if isinstance(record.get(key), str)][:1]
+    messages += [record[key] for key in _TRACES if isinstance(record.get(key), str)][:1]
+    if not messages:
         return None
     level = next((str(record[key]).upper() for key in _LEVEL_KEYS if key in record), None)
     rank = record.get("rank")
@@ -314,7 +314,7 @@ def _json_record(line: str) -> tuple[Prefix, list[str]] | None:
         time=next((_json_time(record[key]) for key in _TIMES if key in record), None),
         level=_LEVELS.get(level, level) if level else None,
     )
-    return prefix, [text for part in said for text in part.rstrip("\n").split("\n")]
+    return prefix, [text for part in messages for text in part.rstrip("\n").split("\n")]
 
 
 def _source(record: dict[str, object]) -> str | None:

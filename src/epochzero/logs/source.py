@@ -123,7 +123,7 @@ class Log:
             with _open(self.path, on_damage) as stream:
                 yield from blocks_of(stream)
         except OSError as error:
-            raise InputError(f"{self.name}: cannot be read: {_reason(error)}") from error
+            raise InputError(f"{self.name} cannot be read: {_reason(error)}") from error
 
 
 def _reason(error: OSError) -> str:
@@ -461,7 +461,7 @@ def _is_folder(path: Path) -> bool:
             os.scandir(path).close()
             return True
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {_reason(error)}") from error
+        raise InputError(f"{path} cannot be read: {_reason(error)}") from error
     return False
 
 
@@ -553,7 +553,7 @@ def _recorded_error(path: Path) -> tuple[bytes, float | None] | None:
         extra = message["extraInfo"]
         return str(extra["py_callstack"]).encode(), float(extra["timestamp"])
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {_reason(error)}") from error
+        raise InputError(f"{path} cannot be read: {_reason(error)}") from error
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 

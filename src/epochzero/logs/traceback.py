@@ -346,15 +346,15 @@ class _Reader:
     def _traced(self) -> tuple[Frame, ...]:
         """The frames of the user's code that torch.compile prints below its own."""
         frames: list[Frame] = []
-        told = False
+        has_header = False
         for line in self.lines[self.at : self.at + 40]:
             if line.strip() == FROM_USER_CODE:
-                told = True
+                has_header = True
             elif frame := _PYTHON_FRAME.match(line):
-                if not told:
+                if not has_header:
                     break
                 frames.append(Frame(frame["file"], int(frame["line"]), _called(frame["function"])))
-            elif is_header(line) or (told and not line.strip() and frames):
+            elif is_header(line) or (has_header and not line.strip() and frames):
                 break
         return tuple(frames)
 
@@ -363,8 +363,12 @@ class _Reader:
         for at in range(self.at + 1, min(len(self.lines), self.at + 4)):
             line = self.lines[at]
             if is_header(line):
-                told = self.lines[at - 1].strip()
-                return at if "Original Traceback" in line or told.startswith("-- Process") else None
+                has_header = self.lines[at - 1].strip()
+                return (
+                    at
+                    if "Original Traceback" in line or has_header.startswith("-- Process")
+                    else None
+                )
         return None
 
     def _below(self, outer: LoggedError) -> LoggedError | None:

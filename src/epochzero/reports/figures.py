@@ -116,10 +116,10 @@ def bars(
         )
     first, values = next(iter(series.items()))
     largest = sorted(zip(values, labels, strict=True), key=lambda pair: -pair[0])[:4]
-    said = ", ".join(
+    summary = ", ".join(
         f"{label} {100 * v:.1f} %" if percent else f"{label} {v:,.3g}" for v, label in largest
     )
-    return _drawn(figure, name, caption, f"Bars of {axis}; {first}: {said}.")
+    return _drawn(figure, name, caption, f"Bars of {axis}; {first}: {summary}.")
 
 
 def forest(
@@ -156,10 +156,10 @@ def forest(
     axes.grid(axis="x", color=EDGE, linewidth=0.6)
     axes.legend(loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=2, frameon=False, fontsize=9)
     first, points = next(iter(series.items()))
-    said = ", ".join(
+    summary = ", ".join(
         f"{label} {point[0]:.3f}" for label, point in zip(labels, points, strict=True) if point
     )
-    return _drawn(figure, name, caption, f"{axis}; {first}: {said}.")
+    return _drawn(figure, name, caption, f"{axis}; {first}: {summary}.")
 
 
 def cumulative(
@@ -313,8 +313,8 @@ def heat(
     pairs = ((v, r, c) for r, row in zip(rows, values, strict=True)
              for c, v in zip(columns, row, strict=True) if r != c and v)  # fmt: skip
     largest = sorted(pairs, key=lambda pair: -pair[0])[:3]
-    said = "; ".join(f"{r} and {c}: {v:,}" for v, r, c in largest)
-    return _drawn(figure, name, caption, f"Counts by {down} and {across}. {said}.")
+    summary = "; ".join(f"{r} and {c}: {v:,}" for v, r, c in largest)
+    return _drawn(figure, name, caption, f"Counts by {down} and {across}. {summary}.")
 
 
 def ranges(
@@ -353,9 +353,9 @@ def ranges(
     room = 0.14 * (max(highs) - min(lows))
     axes.set_xlim(min(lows) - room, max(highs) + room)
     axes.grid(axis="x", color=EDGE, linewidth=0.6)
-    said = "; ".join(f"{label} {low:.1f} to {high:.1f} %" for label, low, high in
+    summary = "; ".join(f"{label} {low:.1f} to {high:.1f} %" for label, low, high in
                      list(zip(labels, lows, highs, strict=True))[:4])  # fmt: skip
-    return _drawn(figure, name, caption, f"Ranges of {axis}: {said}.")
+    return _drawn(figure, name, caption, f"Ranges of {axis}: {summary}.")
 
 
 def inline_svg(figure: Figure) -> str:

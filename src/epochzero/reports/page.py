@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from unicodedata import category
 
-from epochzero.errors import InputError
+from epochzero.errors import writing
 from epochzero.markdown import escaped
 from epochzero.reports.figures import Figure, inline_svg
 from epochzero.reports.tables import (
@@ -91,7 +91,7 @@ def write_report(report: Report, folder: Path) -> list[Path]:
         **{folder / "tables" / f"{table.name}.csv": to_csv(table) for table in report.tables},
         **{folder / "figures" / f"{figure.name}.svg": figure.svg for figure in report.figures},
     }
-    try:
+    with writing(folder):
         for name in ("tables", "figures"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
@@ -99,8 +99,6 @@ def write_report(report: Report, folder: Path) -> list[Path]:
         pictures = [folder / "figures" / f"{figure.name}.png" for figure in report.figures]
         for path, figure in zip(pictures, report.figures, strict=True):
             path.write_bytes(figure.png)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
     packed = [folder / "tables" / f"{table.name}.parquet" for table in report.tables]
     if find_spec("pyarrow") is None:
         return [*texts, *pictures]

@@ -56,7 +56,7 @@ class ClassScores:
     recall: float | None
     f1: float
     true: int
-    said: int
+    predicted: int
 
 
 def wilson(part: int, whole: int) -> tuple[float, float] | None:
@@ -77,21 +77,21 @@ def wilson(part: int, whole: int) -> tuple[float, float] | None:
 
 
 def confusion(
-    true: Sequence[str], said: Sequence[str], classes: Sequence[str] | None = None
+    true: Sequence[str], predicted: Sequence[str], classes: Sequence[str] | None = None
 ) -> tuple[tuple[str, ...], Counts]:
     """Count cases by true class (rows) and predicted class (columns).
 
     Args:
-        true, said: a class for each case.
+        true, predicted: a class for each case.
         classes: all classes, in order; if None, those that occur, sorted.
 
     Raises:
         ValueError: the two have different lengths.
     """
-    words = tuple(sorted({*true, *said}) if classes is None else classes)
+    words = tuple(sorted({*true, *predicted}) if classes is None else classes)
     number = {word: at for at, word in enumerate(words)}
     matrix = np.zeros((len(words), len(words)), np.int64)
-    for a, b in zip(true, said, strict=True):
+    for a, b in zip(true, predicted, strict=True):
         matrix[number[a], number[b]] += 1
     return words, matrix
 
@@ -143,15 +143,15 @@ def class_scores(classes: Sequence[str], matrix: Counts) -> list[ClassScores]:
     scores = []
     for at, name in enumerate(classes):
         right = int(matrix[at, at])
-        true, said = int(matrix[at].sum()), int(matrix[:, at].sum())
+        true, predicted = int(matrix[at].sum()), int(matrix[:, at].sum())
         scores.append(
             ClassScores(
                 name=name,
-                precision=right / said if said else None,
+                precision=right / predicted if predicted else None,
                 recall=right / true if true else None,
-                f1=2 * right / (true + said) if true + said else 0.0,
+                f1=2 * right / (true + predicted) if true + predicted else 0.0,
                 true=true,
-                said=said,
+                predicted=predicted,
             )
         )
     return scores
@@ -159,7 +159,7 @@ def class_scores(classes: Sequence[str], matrix: Counts) -> list[ClassScores]:
 
 def agreement(
     true: Sequence[str],
-    said: Sequence[str],
+    predicted: Sequence[str],
     groups: Sequence[str] | None = None,
     *,
     seed: int = 0,
@@ -167,7 +167,7 @@ def agreement(
     """Return the agreement of two raters with 95 % bootstrap intervals.
 
     Args:
-        true, said: a class for each case.
+        true, predicted: a class for each case.
         groups: group of each case, such as its project; then whole groups are drawn (cluster bootstrap; Davison and
             Hinkley 1997, section 3.8). None to draw cases.
         seed: of the bootstrap.
@@ -175,10 +175,10 @@ def agreement(
     Raises:
         ValueError: the sequences have different lengths.
     """
-    classes, matrix = confusion(true, said)
+    classes, matrix = confusion(true, predicted)
     number = {word: at for at, word in enumerate(classes)}
     cells = np.fromiter(
-        (number[a] * len(classes) + number[b] for a, b in zip(true, said, strict=True)),
+        (number[a] * len(classes) + number[b] for a, b in zip(true, predicted, strict=True)),
         np.int64,
         len(true),
     )

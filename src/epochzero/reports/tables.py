@@ -14,7 +14,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
 
-from epochzero.errors import InputError
+from epochzero.errors import InputError, writing
 
 FEW = 10
 FEW_MARK = "†"
@@ -173,10 +173,8 @@ def write_parquet(table: Table, path: Path) -> None:
         kind = float if kinds == {int, float} else kinds.pop() if kinds else str
         arrays.append(arrow.array(values, types[kind]))
         names.append(title)
-    try:
+    with writing(path):
         parquet.write_table(arrow.Table.from_arrays(arrays, names=names), path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def _flat_columns(table: Table) -> Iterator[tuple[str, list[Any]]]:

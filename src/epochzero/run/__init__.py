@@ -47,7 +47,7 @@ def run(
         gpus: number of GPUs of the job, for its cost; None for what the scheduler reports.
         policy: decides whether a failed job is started again: ``never``, ``auto``, another one that
             comes with EpochZero, or the path of one's own.
-        target: the platform that it was meant for, for what a check would have said.
+        target: the platform that it was meant for, for what a check would report.
         watch: whether its training is watched, or how; the verdict is in `RunResult.watched`.
         simulate: the platform that the job meets here, as far as one machine can be it (`docs/simulate.md`).
         ranks: with ``simulate``: how many processes the launcher in front of the command starts here.
@@ -74,7 +74,7 @@ def run(
         """Refuses a job that cannot be stored where the caller wants it."""
 
         def stored_elsewhere(self, wanted: Path, home: Path | None) -> None:
-            raise InputError(f"{wanted}: cannot be written")
+            raise InputError(f"{wanted} cannot be written")
 
     options = (WatchOptions() if watch else None) if isinstance(watch, bool) else watch
     if options is not None:

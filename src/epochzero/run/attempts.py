@@ -1,7 +1,7 @@
 """The attempts of a job, one after the other: what each failed with, and whether another helps.
 
 attempt --(fails)--> diagnosis --> decision --(retry)--> wait --> attempt
-                                      '--(stop)--> location, what a check would have said
+                                      '--(stop)--> location, what a check would report
 """
 
 from __future__ import annotations

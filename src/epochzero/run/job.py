@@ -1,4 +1,4 @@
-"""A whole job: what is run, what it failed with, and who is told of it."""
+"""A whole job: what is run, what it failed with, and who is notified."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Listener:
         """An attempt failed."""
 
     def explained(self, ranking: Ranking | None, checked: CheckResult | None) -> None:
-        """Where in the code the bug may be, and what a check would have said before the start."""
+        """Where in the code the bug may be, and what a check would report before the start."""
 
     def noted(self, event: JobEvent) -> None:
         """The diagnosis was noted in a tool, or could not be."""
@@ -110,7 +110,7 @@ class Listener:
         """The job hangs, or works again; called from a watcher's thread while the job runs."""
 
     def observed(self, event: JobEvent) -> None:
-        """A rank is slow, or was lost while the job goes on; called from a watcher's thread."""
+        """A rank is slow, or was lost while the job continues; called from a watcher's thread."""
 
     def watched(self, training: TrainingWatcher) -> None:
         """The attempt has ended, and this is the verdict on its training."""

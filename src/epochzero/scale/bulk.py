@@ -93,7 +93,7 @@ def diagnose_all(
         logs, place = Storage.at(source), Storage.at(out)
         if f"{place.root}/".startswith(f"{logs.root}/"):
             raise InputError(
-                f"{place.name}: is inside SOURCE and would be read as part of it; choose another directory"
+                f"{place.name} is inside SOURCE and would be read as part of it; choose another directory"
             )
         run = Run(logs.address, place.address, tuple(signatures), redact)
         result = Result(run)

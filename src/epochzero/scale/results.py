@@ -80,12 +80,12 @@ def read_rows(address: str) -> Iterator[Row]:
     storage = Storage.at(address)
     if MANIFEST not in {element.name for element in storage.listed()}:
         raise InputError(
-            f"{storage.name}: has no {MANIFEST}: its run is incomplete; repeat the command to resume it"
+            f"{storage.name} has no {MANIFEST}: its run is incomplete; repeat the command to resume it"
         )
     try:
         parts = [str(name) for name in json.loads(storage.read(MANIFEST))["parts"]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{storage.name}/{MANIFEST}: is damaged") from error
+        raise InputError(f"{storage.name}/{MANIFEST} is damaged") from error
     for part in parts:
         yield from storage.table([part]).to_pylist()
 
@@ -127,7 +127,7 @@ class Result:
             self._check_same_run()
         elif there:
             raise InputError(
-                f"{self._storage.name}: is not empty and contains no diagnoses; choose a new directory"
+                f"{self._storage.name} is not empty and contains no diagnoses; choose a new directory"
             )
         else:
             described = json.dumps(self.run.described(), indent=1)
@@ -141,11 +141,13 @@ class Result:
             before = None
         now = self.run.described()
         if not isinstance(before, dict):
-            raise InputError(f"{self._storage.name}/{RUN}: is damaged; choose a new directory")
+            raise InputError(f"{self._storage.name}/{RUN} is damaged; choose a new directory")
         if differs := [name for name in now if before.get(name) != now[name]]:
-            told = ", ".join(f"{name} {before.get(name)!r}, now {now[name]!r}" for name in differs)
+            differences = ", ".join(
+                f"{name} {before.get(name)!r}, now {now[name]!r}" for name in differs
+            )
             raise InputError(
-                f"{self._storage.name}: contains the results of another run ({told}); choose a new directory"
+                f"{self._storage.name} contains the results of another run ({differences}); choose a new directory"
             )
 
     def write(self, part: str, rows: Iterable[Row]) -> None:

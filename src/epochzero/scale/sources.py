@@ -151,7 +151,7 @@ def jobs_of(source: Storage) -> Iterator[SourceJob]:
         yield job
     if not found:
         raise InputError(
-            f"{source.name}: contains no logs; expected directories of logs, logs named such as *.log or *.out, "
+            f"{source.name} contains no logs; expected directories of logs, logs named such as *.log or *.out, "
             "archives (.tar, .tar.gz, .zip), or Parquet files with a column `log`"
         )
 
@@ -217,14 +217,14 @@ def _of_table(source: Storage, stored: Stored, name: str, front: str) -> Iterato
             columns = [literal for literal in ("id", "log") if literal in table.schema_arrow.names]
             if "log" not in columns:
                 raise InputError(
-                    f"{source.path(name)}: has no column `log` with the text of each log"
+                    f"{source.path(name)} has no column `log` with the text of each log"
                 )
             for batch in table.iter_batches(_ROWS_AT_ONCE, columns=columns):
                 for record in batch.to_pylist():
                     row += 1
                     yield _row(record, f"{front or stored.name + '/'}{row}", stored)
         except (OSError, arrow().ArrowException) as error:
-            raise InputError(f"{source.path(name)}: is not a readable Parquet file") from error
+            raise InputError(f"{source.path(name)} is not a readable Parquet file") from error
 
 
 def _row(record: dict[str, Any], place: str, stored: Stored) -> SourceJob:
@@ -281,7 +281,7 @@ def _unpackable(place: str) -> Iterator[None]:
     try:
         yield
     except _DAMAGE as error:
-        raise InputError(f"{place}: cannot be extracted: {_reason(error)}") from error
+        raise InputError(f"{place} cannot be extracted: {_reason(error)}") from error
 
 
 def _reason(error: BaseException) -> str:

@@ -184,7 +184,7 @@ def _told(place: str, what: str = "read") -> Iterator[None]:
         yield
     except (OSError, arrow().ArrowException) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"{place}: cannot be {what}: {reason}") from error
+        raise InputError(f"{place} cannot be {what}: {reason}") from error
 
 
 def _write_whole(path: Path, data: bytes) -> None:

@@ -38,7 +38,7 @@ def back_up(database: Database, file: Path) -> int:
     """
     making = file.with_name(file.name + ".part")
     if file.exists():
-        raise InputError(f"{file}: already exists")
+        raise InputError(f"{file} already exists")
     try:
         with (
             open(making, "xb", opener=_private) as raw,
@@ -47,7 +47,7 @@ def back_up(database: Database, file: Path) -> int:
             count = _write(database, out)
         making.rename(file)
     except OSError as error:
-        raise InputError(f"{file}: cannot be written: {error.strerror}") from error
+        raise InputError(f"{file} cannot be written: {error.strerror}") from error
     finally:
         making.unlink(missing_ok=True)
     return count
@@ -76,9 +76,9 @@ def restore(database: Database, file: Path) -> int:
         ):
             return _read(session, _lines(text), str(file))
     except OSError as error:
-        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
+        raise InputError(f"{file} cannot be read: {error.strerror}") from error
     except (zstd.ZstdError, EOFError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{file}: is not a complete backup: {error}") from error
+        raise InputError(f"{file} is not a complete backup: {error}") from error
 
 
 def _write(database: Database, out: zstd.ZstdFile) -> int:
@@ -101,10 +101,10 @@ def _write(database: Database, out: zstd.ZstdFile) -> int:
 def _read(session: Session, lines: Iterator[Any], name: str) -> int:
     head = next(lines, None)
     if not isinstance(head, dict) or head.get("schema") != SCHEMA:
-        raise InputError(f"{name}: is not a backup of a store")
+        raise InputError(f"{name} is not a backup of a store")
     if head["revision"] != REVISION:
         raise InputError(
-            f"{name}: has schema {head['revision']}, but this version of EpochZero uses {REVISION}"
+            f"{name} has schema {head['revision']}, but this version of EpochZero uses {REVISION}"
         )
     tables = {table.name: table for table in Base.metadata.sorted_tables}
     for table in tables.values():
@@ -129,7 +129,7 @@ def _read(session: Session, lines: Iterator[Any], name: str) -> int:
             at, waiting = line[0], []
         waiting.append(line[1])
         count += 1
-    raise InputError(f"{name}: is truncated after {count:,} rows")
+    raise InputError(f"{name} is truncated after {count:,} rows")
 
 
 def _insert(session: Session, table: Table | None, rows: list[list[Any]]) -> None:

@@ -193,7 +193,7 @@ def _url(address: str | Path) -> URL:
         url = make_url(words)
     except (ArgumentError, ValueError) as error:
         raise StoreError(
-            f"{words.partition('@')[2] or words}: is not a database address: {error}"
+            f"{words.partition('@')[2] or words} is not a database address: {error}"
         ) from error
     if url.drivername in ("postgres", "postgresql"):
         return url.set(drivername="postgresql+psycopg")
@@ -273,7 +273,7 @@ def _bring_up_to_date(connection: Connection, name: str) -> None:
         revision = _revision(connection)
         if revision is not None and revision > REVISION:
             raise StoreError(
-                f"{name}: was written by a newer version of EpochZero (schema {revision}, this version uses "
+                f"{name} was written by a newer version of EpochZero (schema {revision}, this version uses "
                 f"{REVISION}). Update EpochZero."
             )
         if revision is not None and revision < _FIRST_RELEASED:

@@ -98,7 +98,7 @@ def environment(database: Database, team: str, word: str) -> Environment:
     kind, _, name = word.partition(":")
     columns = {"job": JobRow.id, "target": JobRow.target, "host": JobRow.host}
     if kind not in columns:
-        raise InputError(f"{word!r}: not an environment; write job:ID, target:NAME or host:NAME")
+        raise InputError(f"{word!r} is not an environment; write job:ID, target:NAME or host:NAME")
     query = (
         select(JobRow.id, JobRow.name, Rank.snapshot)
         .join(AttemptRow, AttemptRow.job_id == JobRow.id)

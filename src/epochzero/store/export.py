@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import Select, select
 
-from epochzero.errors import InputError
+from epochzero.errors import InputError, writing
 from epochzero.store import schema
 from epochzero.store.database import Database
 from epochzero.store.queries import EVERY_JOB, JobFilter, filtered
@@ -55,14 +55,12 @@ def export(
     """
     write = _WRITERS[form]
     counts: dict[str, int] = {}
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, query in _tables(wanted):
             columns = [column["name"] for column in query.column_descriptions]
             path = folder / f"{name}.{form}"
             counts[name] = write(path, columns, _rows(database, query))
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {error.strerror}") from error
     return counts
 
 

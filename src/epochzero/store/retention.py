@@ -194,4 +194,4 @@ def _remove_folders(journals: Sequence[str], origin: Origin) -> None:
         job = journal.parent.parent
         shutil.rmtree(job, ignore_errors=True)
         if job.exists():
-            raise InputError(f"{job}: cannot be deleted; nothing of the job was deleted")
+            raise InputError(f"{job} cannot be deleted; nothing of the job was deleted")

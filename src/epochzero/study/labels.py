@@ -88,7 +88,7 @@ def _notes(corpus: Corpus, found: dict[str, Agreement]) -> tuple[str, ...]:
 def _classes(measured: Agreement) -> Parts:
     titles = [taxonomy.categories()[name].title for name in measured.classes]
     rows: list[Row] = [
-        (title, s.true, s.said, s.precision, s.recall, s.f1)
+        (title, s.true, s.predicted, s.precision, s.recall, s.f1)
         for title, s in zip(titles, class_scores(measured.classes, measured.matrix), strict=True)
     ]
     columns = (

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epochzero.errors import InputError
+from epochzero.errors import InputError, reading
 from epochzero.run.watch.history import read_records
 
 SCHEMA = "epochzero.spectrum/1"
@@ -184,7 +184,7 @@ def read_activity(paths: Sequence[Path], by: str = "input") -> Activity:
     for path in paths:
         found = _of_inputs(path) or _of_training(path)
         if not found:
-            raise InputError(f"{path}: contains neither records of neurons nor a watched training")
+            raise InputError(f"{path} contains neither records of neurons nor a watched training")
         if by == "run":
             found = {name: np.array([active.any(axis=0)]) for name, active in found.items()}
         parts.append(found)
@@ -205,10 +205,8 @@ def _of_inputs(path: Path) -> Activity:
 
 
 def _neurons(path: Path) -> Iterable[Mapping[str, Any]]:
-    try:
+    with reading(path):
         lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     for line in lines:
         try:
             record = json.loads(line)

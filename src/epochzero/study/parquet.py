@@ -39,4 +39,4 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
         for batch in parquet.ParquetFile(path, **STREAMED).iter_batches(_AT_ONCE):
             yield from batch.to_pylist()
     except import_module("pyarrow").ArrowException as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
+        raise InputError(f"{path} cannot be read: {error}") from error

@@ -20,7 +20,7 @@ from sqlalchemy import Executable, select
 
 from epochzero import taxonomy
 from epochzero.diagnose import Diagnoser, Diagnosis, Facts, find_facts
-from epochzero.errors import InputError
+from epochzero.errors import InputError, reading
 from epochzero.logs.source import GZIP, Log, find_logs
 from epochzero.number_formats import counted
 from epochzero.redact import redact
@@ -95,7 +95,7 @@ def _lines(path: Path, builder: CorpusBuilder) -> Iterator[bytes]:
     except (EOFError, zlib.error, gzip.BadGzipFile):
         builder.leave_out("the compressed data after it are damaged")
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def _lines_of(file: BinaryIO, builder: CorpusBuilder) -> Iterator[bytes]:
@@ -115,10 +115,8 @@ def records_in(path: Path, builder: CorpusBuilder) -> Iterator[Record | None]:
     Raises:
         InputError: the file cannot be read.
     """
-    try:
+    with reading(path):
         rows = parquet_rows(path) if is_parquet(path) else None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     if rows is not None:
         yield from rows
         return

@@ -51,7 +51,7 @@ class Leaf(Term):
     Attributes:
         node: the name of the node that it hangs from.
         artifacts: how often it was found on Stack Overflow and GitHub.
-        interviews: how often it was told in interviews.
+        interviews: how often it was reported in interviews.
         watch: the faults of a training that `run --watch` names where it finds this.
         check: the rules of `check` that are made for it.
         commands: the other commands that are made to show it.

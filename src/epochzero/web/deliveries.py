@@ -95,7 +95,7 @@ class Deliveries:
             return "the service stopped during the delivery"
         try:
             notice = failure_notice(self._database, owed.job, owed.attempt)
-            Webhook(owed.url, private=self._private).tell(notice, owed.identity)
+            Webhook(owed.url, private=self._private).notify(notice, owed.identity)
         except StoreError:
             raise
         except EpochZeroError as error:

@@ -97,9 +97,9 @@ def read_provider(path: Path) -> Provider:
     try:
         data = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: is not TOML: {error}") from error
+        raise InputError(f"{path} is not TOML: {error}") from error
     if unknown := sorted(set(data) - {*_TEXTS, *_OPTIONAL, "member"}):
         known = ", ".join((*_TEXTS, *_OPTIONAL, "[[member]]"))
         raise InputError(f"{path}: unknown setting {unknown[0]!r}; the settings are {known}")

@@ -84,7 +84,7 @@ def test_without_a_name_all_services_run_and_variables_may_be_unknown(submit: Su
 
 
 def test_a_service_that_is_not_there_is_refused(submit: Submit) -> None:
-    with pytest.raises(InputError, match=r"compose\.yaml: does not exist"):
+    with pytest.raises(InputError, match=r"compose\.yaml does not exist"):
         submit("docker compose up")
     with pytest.raises(
         InputError, match="no service trian; its services: train, evaluate, database"

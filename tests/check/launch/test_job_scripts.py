@@ -262,7 +262,7 @@ def test_a_script_that_is_not_there_is_told_with_the_nearest(run: Run, tmp_path:
     found = run("python src/fti.py\npython train.py\n")
     wrong, right = found.jobs
     assert wrong.script == tmp_path / "src" / "fti.py"
-    assert wrong.fault == "src/fti.py: does not exist in src; did you mean src/fit.py?"
+    assert wrong.fault == "src/fti.py does not exist in src; did you mean src/fit.py?"
     assert (wrong.at.path, wrong.at.line) == ("run.sh", 1)
     assert right.fault == ""
 

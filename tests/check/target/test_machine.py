@@ -64,7 +64,7 @@ def test_what_lies_in_folders_is_listed(tmp_path: Path) -> None:
     assert found.files[str(data / "train" / "0.bin")]
     assert set(found.listed) == {str(data), str(data / "train")}
     assert parse_target(write_target(found)).listed == found.listed
-    with pytest.raises(InputError, match="none: cannot be listed"):
+    with pytest.raises(InputError, match="none cannot be listed"):
         capture({}, name="c", libraries=(), folders=[tmp_path / "none"])
 
 

@@ -33,7 +33,7 @@ def _examples() -> list[Any]:
 def test_each_format_reads_its_examples(format: ProgressFormat, example: dict[str, Any]) -> None:
     line = example["line"]
     expected = {name: value for name, value in example.items() if name != "line"}
-    assert format.told(line, line.lower()) == expected
+    assert format.reported(line, line.lower()) == expected
     assert told(line).items() >= expected.items(), "another format tells it otherwise"
 
 
@@ -41,7 +41,7 @@ def test_each_format_reads_its_examples(format: ProgressFormat, example: dict[st
 def test_each_format_leaves_what_is_none(format: ProgressFormat) -> None:
     assert format.leaves
     for line in format.leaves:
-        assert format.told(line, line.lower()) == {}
+        assert format.reported(line, line.lower()) == {}
 
 
 def read(*pieces: bytes) -> list[JobProgress]:

@@ -164,7 +164,7 @@ def test_a_program_raises_what_the_job_raised(
     assert found.culprit is not None
     assert found.culprit.name == operator
     program = write_program(found, tmp_path / "failure.py")
-    assert (program.call, program.data, program.said) == (call, "inline", found.error)
+    assert (program.call, program.data, program.outcome) == (call, "inline", found.error)
     # The program was already run by a fresh Python; here it is read by itself, without what made it.
     with pytest.raises(Exception) as raised:  # noqa: PT011 - of any type, compared as text
         runpy.run_path(str(program.path), run_name="__main__")

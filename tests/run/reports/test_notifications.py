@@ -67,14 +67,14 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 def test_any_webhook_reads_the_json_form(server: Server) -> None:
-    Webhook(server.url).tell(NOTICE)
+    Webhook(server.url).notify(NOTICE)
     assert server.told == [NOTICE.to_dict()]
     assert server.told[0]["category"] == "key_not_found"
 
 
 def test_a_server_that_fails_is_tried_once_more(server: Server) -> None:
     server.answers = [503, 200]
-    Webhook(server.url).tell(NOTICE)
+    Webhook(server.url).notify(NOTICE)
     assert len(server.told) == 2
 
 
@@ -82,14 +82,14 @@ def test_a_server_that_fails_is_tried_once_more(server: Server) -> None:
 def test_a_refusal_is_told_without_the_address(server: Server, answer: int, tries: int) -> None:
     server.answers = [answer]
     with pytest.raises(InputError) as told:
-        Webhook(server.url).tell(NOTICE)
+        Webhook(server.url).notify(NOTICE)
     assert str(told.value) == f"127.0.0.1 was not notified: it returned {answer}"
     assert len(server.told) == tries
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused(server: Server) -> None:
     with pytest.raises(InputError, match="not notified"):
-        Webhook(server.url.replace("http:", "https:")).tell(NOTICE)
+        Webhook(server.url.replace("http:", "https:")).notify(NOTICE)
     assert not server.told
 
 

@@ -47,7 +47,7 @@ def test_an_own_policy_is_read(tmp_path: Path) -> None:
         ('title = "x"\npasses = 1.0' + RULE, "passes must be between 0 and 1"),
         ('title = "x"\nevidence = { moon = 2 }' + RULE, "unknown evidence 'moon'"),
         ('title = "x"\nevidence = { unseeded = 0 }' + RULE, "is not a number above 0"),
-        ('title = "x"\nrules = [1]', "rule 1: is not a table"),
+        ('title = "x"\nrules = [1]', "rule 1 is not a table"),
     ],
 )
 def test_a_wrong_policy_is_told(tmp_path: Path, text: str, message: str) -> None:

@@ -68,7 +68,7 @@ class Training:
         from epochzero.run.watch.child.schedule import Schedule
 
         heard: list[dict[str, Any]] = []
-        observer = Observer(Records(hear=heard.append), Schedule(every=1))
+        observer = Observer(Records(on_record=heard.append), Schedule(every=1))
         hooks = Hooks(observer)
         hooks.install()
         try:

@@ -28,7 +28,7 @@ def seen(train: Callable[[], object]) -> TrainingHistory:
     from epochzero.run.watch.child.schedule import Schedule
 
     records: list[dict[str, Any]] = []
-    observer = Observer(Records(hear=records.append), Schedule(every=1))
+    observer = Observer(Records(on_record=records.append), Schedule(every=1))
     hooks = Hooks(observer)
     hooks.install()
     try:

@@ -18,7 +18,7 @@ from epochzero.run.watch.history import TrainingHistory, read_records
 def watched(train: Callable[[], None]) -> TrainingHistory:
     """What is seen of a training when every iteration is looked at."""
     records: list[dict[str, Any]] = []
-    observer = Observer(Records(hear=records.append), Schedule(every=1))
+    observer = Observer(Records(on_record=records.append), Schedule(every=1))
     hooks = Hooks(observer)
     hooks.install()
     try:

@@ -11,7 +11,7 @@ import click
 
 from epochzero.cli.layout import wrapped
 from epochzero.cli.output import echo_json, format_option, out_option, seed_option
-from epochzero.errors import InputError
+from epochzero.errors import InputError, writing
 
 if TYPE_CHECKING:
     from epochzero_models.mutate import Mutant
@@ -74,20 +74,18 @@ def _read(program: Path) -> str:
         # Line ends stay as they are.
         return program.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{program}: is not UTF-8 text (byte {error.start})") from error
+        raise InputError(f"{program} is not UTF-8 text (byte {error.start})") from error
     except OSError as error:
-        raise InputError(f"{program}: cannot be read: {error.strerror}") from error
+        raise InputError(f"{program} cannot be read: {error.strerror}") from error
 
 
 def _written(mutant: Mutant, program: Path, seed: int, out: Path) -> dict[str, object]:
     note = {**mutant.to_dict(), "program": program.name, "seed": seed}
-    try:
+    with writing(out):
         out.mkdir(parents=True, exist_ok=True)
         (out / f"{mutant.leaf}.py").write_bytes(mutant.text.encode("utf-8"))
         text = json.dumps(note, indent=2, ensure_ascii=False)
         (out / f"{mutant.leaf}.json").write_text(f"{text}\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {error.strerror}") from error
     return note
 
 

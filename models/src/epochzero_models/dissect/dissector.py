@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from epochzero.errors import InputError
+from epochzero.errors import InputError, writing
 from epochzero_models.dissect.detectors import DETECTORS, Detector, Validity
 
 SCHEMA = "epochzero.dissector/2"
@@ -57,12 +57,10 @@ class Dissector:
             "threshold": self.threshold,
         }
         arrays = {name: tensor.cpu().numpy() for name, tensor in self.detector.named_buffers()}
-        try:
+        with writing(folder):
             root.mkdir(parents=True, exist_ok=True)
             np.savez_compressed(root / ARRAYS, allow_pickle=False, **arrays)
             (root / DESCRIPTION).write_text(json.dumps(described, indent=2) + "\n", "utf-8")
-        except OSError as error:
-            raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
         return [root / DESCRIPTION, root / ARRAYS]
 
 
@@ -79,19 +77,19 @@ def read_dissector(folder: str | Path) -> Dissector:
             arrays = {name: torch.from_numpy(opened[name]) for name in opened.files}
     except OSError as error:
         raise InputError(
-            f"{folder}: cannot be read: {error.strerror or error}; `epochzero model dissect --out {folder}` "
+            f"{folder} cannot be read: {error.strerror or error}; `epochzero model dissect --out {folder}` "
             "creates it"
         ) from error
     except (ValueError, EOFError, zipfile.BadZipFile, RecursionError) as error:
-        raise InputError(f"{folder}: is damaged: {error}") from error
+        raise InputError(f"{folder} is damaged: {error}") from error
     if not isinstance(described, dict) or described.get("schema") != SCHEMA:
         raise InputError(
-            f"{folder}: is not a dissection of this version: its schema is not {SCHEMA}"
+            f"{folder} is not a dissection of this version: its schema is not {SCHEMA}"
         )
     try:
         return _made(described, arrays)
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{folder}: is damaged: {error!r}") from error
+        raise InputError(f"{folder} is damaged: {error!r}") from error
 
 
 def _made(described: Mapping[str, Any], arrays: Mapping[str, Tensor]) -> Dissector:

@@ -67,7 +67,7 @@ class Guard:
         for layer in self.dissector.layers:
             if layer not in known:
                 raise InputError(
-                    f"{self.classifier.name}: has no layer {layer!r}: another model was dissected"
+                    f"{self.classifier.name} has no layer {layer!r}: another model was dissected"
                 )
 
     def __call__(self, inputs: Tensor) -> Guarded:
@@ -84,7 +84,7 @@ class Guard:
             logits = outputs.float()
             if logits.shape[1] != self.dissector.classes:
                 raise InputError(
-                    f"{self.classifier.name}: has {logits.shape[1]} classes, the model that was dissected "
+                    f"{self.classifier.name} has {logits.shape[1]} classes, the model that was dissected "
                     f"{self.dissector.classes}"
                 )
             features = snapshots_of(self.classifier, self.dissector.layers, calls)

@@ -257,7 +257,7 @@ def _known(classifier: Classifier, layers: Sequence[str]) -> tuple[str, ...]:
     for layer in layers:
         if layer not in known:
             names = ", ".join(known[:SHOWN]) + (" and others" if len(known) > SHOWN else "")
-            raise InputError(f"{classifier.name}: has no layer {layer!r}; it has {names}")
+            raise InputError(f"{classifier.name} has no layer {layer!r}; it has {names}")
     return tuple(layers)
 
 

@@ -144,7 +144,7 @@ def _gradients(archive: Archive, levels: Tensor, partners: Tensor) -> Tensor:
     found = archive.subject.gradients(torch.cat((levels, partners)))
     if not found.isfinite().all():
         raise InputError(
-            f"{archive.subject.classifier.name}: has gradients that are NaN or infinite"
+            f"{archive.subject.classifier.name} has gradients that are NaN or infinite"
         )
     return found.view(2, *levels.shape)
 

@@ -212,7 +212,7 @@ def attribute_of(name: str, cells: Sequence[Any], stated: Any = None) -> Attribu
         texts = tuple(sorted({str(cell) for cell in cells}))
         if len(texts) > MOST_VALUES:
             raise InputError(
-                f"column {name!r}: contains {len(texts):,} different strings, more than {MOST_VALUES:,}; remove it if it "
+                f"column {name!r} contains {len(texts):,} different strings, more than {MOST_VALUES:,}; remove it if it "
                 "is an ID of the record"
             ) from None
         return Attribute(name, tuple(map(float, range(len(texts)))), texts)
@@ -235,7 +235,7 @@ def read_domains(path: Path) -> Mapping[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
+        raise InputError(f"{path} cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: invalid TOML: {error}") from error
 
@@ -251,7 +251,7 @@ def _stated(name: str, stated: Any) -> Attribute:
         if all(map(_is_number, (low, high, step))) and high > low and step > 0:
             if (high - low) / step > MOST_VALUES:
                 raise InputError(
-                    f"domain of {name!r}: has more than {MOST_VALUES:,} values; widen its step"
+                    f"domain of {name!r} has more than {MOST_VALUES:,} values; widen its step"
                 )
             return Attribute(
                 name, tuple(low + step * n for n in range(round((high - low) // step) + 1))

@@ -251,7 +251,7 @@ def _why_no_retraining(subject: Subject, people: PeopleTable, found: Found) -> s
     if not len(found):
         return "nothing was found"
     has_weights = next(subject.classifier.differentiable().parameters(), None) is not None
-    return "" if has_weights else f"{subject.classifier.name}: has no weights"
+    return "" if has_weights else f"{subject.classifier.name} has no weights"
 
 
 def _drivers(subject: Subject, found: Found, draw: torch.Generator) -> tuple[Driver, ...]:

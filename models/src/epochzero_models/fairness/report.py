@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from epochzero.errors import InputError
+from epochzero.errors import InputError, writing
 from epochzero.reports.figures import Figure, curves
 from epochzero.reports.page import Part, Report, Section
 from epochzero.reports.tables import Column, Row, Table
@@ -85,7 +85,7 @@ def write_instances(fairness: Fairness, people: PeopleTable, folder: Path) -> No
         "output",
         "other output",
     ]
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "instances.csv").open(
             "w", encoding="utf-8", newline="", errors="replace"
@@ -103,8 +103,6 @@ def write_instances(fairness: Fairness, people: PeopleTable, folder: Path) -> No
                         people.called(output),
                         people.called(other),
                     ))  # fmt: skip
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
 
 
 def write_weights(fairness: Fairness, folder: Path) -> None:
@@ -117,7 +115,7 @@ def write_weights(fairness: Fairness, folder: Path) -> None:
         try:
             torch.save(fairness.retrained.module.state_dict(), folder / "retrained.pt")
         except (OSError, RuntimeError) as error:
-            raise InputError(f"{folder / 'retrained.pt'}: cannot be written: {error}") from error
+            raise InputError(f"{folder / 'retrained.pt'} cannot be written: {error}") from error
 
 
 def _shares(fairness: Fairness) -> Table:

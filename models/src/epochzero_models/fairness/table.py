@@ -121,7 +121,7 @@ def _table(
             known = ", ".join(names[:30])
             raise InputError(f"{source}: no input column {name!r}; choose one of {known}")
     if not len(columns[label]):
-        raise InputError(f"{source}: has no rows")
+        raise InputError(f"{source} has no rows")
     attributes = []
     levels = []
     for name in names:
@@ -227,11 +227,11 @@ def _laid_out(path: Path, layout: Mapping[str, Any]) -> Mapping[str, Any]:
                     continue
                 if len(row) != len(names):
                     raise InputError(
-                        f"{path}, line {reader.line_num}: has {len(row)} fields; {layout['title']} has "
+                        f"{path}, line {reader.line_num} has {len(row)} fields; {layout['title']} has "
                         f"{len(names)}, separated by {layout['delimiter']!r}: {', '.join(names)}"
                     )
                 for name, cell in zip(names, row, strict=True):
                     columns[name].append(cell.strip().rstrip("."))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
+        raise InputError(f"{path} cannot be read: {error}") from error
     return {name: cells for name, cells in columns.items() if name not in leave_out}

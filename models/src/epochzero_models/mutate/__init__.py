@@ -88,7 +88,9 @@ def mutate(text: str, leaf: str, *, seed: int = 0, name: str = "the program") ->
         if (changed := _changed(program, edit)) is not None
     }
     if not found:
-        raise NoPlaceError(f"{leaf}: not applicable to {name}. It would change: {operator.change}")
+        raise NoPlaceError(
+            f"{leaf} is not applicable to {name}. It would change: {operator.change}"
+        )
     edit = random.Random(f"{seed}:{leaf}").choice(list(found))
     line, old, new = _difference(text.split("\n"), found[edit].split("\n"))
     return Mutant(leaf, operator.change, line, old, new, len(found), found[edit])

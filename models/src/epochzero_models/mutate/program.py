@@ -68,10 +68,10 @@ class TrainingProgram:
             self.tree = parsed(text)
         except SyntaxError as error:
             raise InputError(
-                f"{name}, line {error.lineno}: cannot be parsed: {error.msg}"
+                f"{name}, line {error.lineno} cannot be parsed: {error.msg}"
             ) from error
         except (ValueError, RecursionError, MemoryError) as error:
-            raise InputError(f"{name}: cannot be parsed: {error}") from error
+            raise InputError(f"{name} cannot be parsed: {error}") from error
         self._lines = [match[0] for match in _LINE.finditer(text)]
         self._parents = {
             child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)

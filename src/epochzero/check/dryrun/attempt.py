@@ -29,7 +29,7 @@ from epochzero.launchers import variables_with_value
 
 CHILD = Path(__file__).parent / "child" / "__main__.py"
 
-Hear: TypeAlias = Callable[[Record], object]
+OnRecord: TypeAlias = Callable[[Record], object]
 _Kind = TypeVar("_Kind", bound=Record)
 
 
@@ -95,8 +95,8 @@ class DryRunAttempt:
     @property
     def ended_itself(self) -> bool:
         """Whether the process exited although Python did not end the script."""
-        told = self.of(EndRecord) or self.raised or self.hung or self.unfit
-        return not told and self.ended.code is not None
+        explained = self.of(EndRecord) or self.raised or self.hung or self.unfit
+        return not explained and self.ended.code is not None
 
     @property
     def in_order(self) -> bool:
@@ -107,8 +107,8 @@ class DryRunAttempt:
     @property
     def ending(self) -> Ending:
         """How it ended, as one word."""
-        told = self.of(EndRecord)
-        if self.ended.limit == "time" or (self.in_order and told[-1].why == "time"):
+        explained = self.of(EndRecord)
+        if self.ended.limit == "time" or (self.in_order and explained[-1].why == "time"):
             return "time"
         if self.ended.limit or self.ended.signal:
             return "killed"
@@ -123,7 +123,7 @@ def attempt(
     plan: DryRunPlan,
     limits: Limits,
     environment: Mapping[str, str],
-    hear: Hear,
+    on_record: OnRecord,
     keep: Path | None = None,
 ) -> DryRunAttempt:
     """Run the child once.
@@ -133,7 +133,7 @@ def attempt(
         plan: how to run it.
         limits: resource limits.
         environment: environment of the command.
-        hear: called with each record as it arrives.
+        on_record: called with each record as it arrives.
         keep: empty directory for copies of the files that the job writes; None to discard them.
     """
     given = {**environment, **{name: v for name, v in job.environment.items() if v is not None}}
@@ -168,7 +168,7 @@ def attempt(
         limits=limits,
         spec=json.dumps(spec).encode(),
         keep=keep,
-        hear=lambda line: list(map(hear, read([line]))),
+        on_record=lambda line: list(map(on_record, read([line]))),
     )
     return DryRunAttempt(plan, ended, tuple(read(ended.records)))
 

@@ -61,11 +61,11 @@ def _records(ended: Exit) -> Iterator[Mapping[str, Any]]:
     """The output of the child; the user's code may have written it."""
     for line in ended.records:
         try:
-            said = json.loads(line)
+            parsed = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if isinstance(said, dict):
-            yield said
+        if isinstance(parsed, dict):
+            yield parsed
 
 
 def _item(record: Mapping[str, Any]) -> Mapping[str, Any]:

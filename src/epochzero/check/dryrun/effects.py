@@ -32,9 +32,11 @@ def effects_of(
         job: the job.
         plans: their plans; files that a plan places are not effects of the job.
     """
-    told = list(records)
+    all_records = list(records)
     made = [p for plan in plans for p in plan.made if p.source]
-    saved = {Path(value.path): value.bytes for value in told if isinstance(value, SaveRecord)}
+    saved = {
+        Path(value.path): value.bytes for value in all_records if isinstance(value, SaveRecord)
+    }
     written = max(
         ([_in_full(c, saved) for c in process.changes if _is_own(c, made)] for process in ended),
         key=lambda changes: (sum(change.size for change in changes), len(changes)),
@@ -49,8 +51,8 @@ def effects_of(
             for change in process.changes
             if change.how == "deleted"
         ),
-        addresses=_named(value.address for value in told if isinstance(value, Network)),
-        programs=_named(value.program for value in told if isinstance(value, SpawnRecord)),
+        addresses=_named(value.address for value in all_records if isinstance(value, Network)),
+        programs=_named(value.program for value in all_records if isinstance(value, SpawnRecord)),
     )
 
 

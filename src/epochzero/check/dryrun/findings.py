@@ -364,8 +364,8 @@ def _counts_gpus(failed: DryRunFailure, job: Job) -> bool:
     if raised.type == "IndexError":
         stops = bool(_FIRST_GPU.search(own[-1].code))
     else:
-        told = f"{raised.message} {own[-1].code}"
-        stops = raised.type in _OF_COUNTS and bool(_GPU.search(told))
+        description = f"{raised.message} {own[-1].code}"
+        stops = raised.type in _OF_COUNTS and bool(_GPU.search(description))
     return stops and any(_COUNT.search(_text(frame.path)) for frame in own)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from epochzero.check.dryrun.attempt import DryRunAttempt, DryRunPlan, Hear, attempt
+from epochzero.check.dryrun.attempt import DryRunAttempt, DryRunPlan, OnRecord, attempt
 from epochzero.check.dryrun.contain.model import Limits
 from epochzero.check.dryrun.gpu_memory import corrected_by, trace_of_run, variables_of
 from epochzero.check.dryrun.memory.fit import Largest, largest, smallest_gpu
@@ -97,7 +97,7 @@ def largest_of(
     target: Target,
     limits: Limits,
     environment: Mapping[str, str],
-    hear: Hear,
+    on_record: OnRecord,
     history: Sequence[PastPeak] = (),
 ) -> Largest:
     """The largest value with which the job fits on the first of its GPUs.
@@ -110,16 +110,16 @@ def largest_of(
         target: the platform.
         limits: limits of each run.
         environment: environment of the command.
-        hear: called with each value that is tried, and with the records of its run.
+        on_record: called with each value that is tried, and with the records of its run.
         history: memory use of past runs.
     """
 
     def traced(value: int) -> Trace | None:
-        hear(TrialRecord(option.flag, value))
+        on_record(TrialRecord(option.flag, value))
         if value == option.value:
             return _trace(known, job)
         other, once = option.given(job, value), replace(plan, resume=False)
-        return _trace([attempt(other, once, limits, environment, hear)], job)
+        return _trace([attempt(other, once, limits, environment, on_record)], job)
 
     now = _trace(known, job)
     gpu = plan.gpus[0]

@@ -80,7 +80,7 @@ def _dry_run(
         history=request.history,
         layout=Layout.read(request.layout) if request.layout and regular else None,
         claims=claims if platform.here else (),
-        hear=request.on_record,
+        on_record=request.on_record,
     )
     unknown_option = (option,) if isinstance(option, Unknown) else ()
     not_simulated = not_pretended(program, platform, environment)

@@ -25,14 +25,14 @@ def together(run: Callable[[Given], Told], given: Iterable[Given], workers: int)
         KeyboardInterrupt: the user interrupted; no run is left.
     """
     with ThreadPoolExecutor(workers) as pool:
-        told = [pool.submit(run, argument) for argument in given]
+        submitted = [pool.submit(run, argument) for argument in given]
         try:
-            while wait(told, _POLL_S).not_done:
+            while wait(submitted, _POLL_S).not_done:
                 pass  # Python handles a signal between two waits, whichever thread received it.
         except KeyboardInterrupt:
             # A run that ends may start another before it notices the interruption.
             pool.shutdown(wait=False, cancel_futures=True)
-            while wait(told, _POLL_S).not_done:
+            while wait(submitted, _POLL_S).not_done:
                 end_all()
             raise
-    return [future.result() for future in told]
+    return [future.result() for future in submitted]

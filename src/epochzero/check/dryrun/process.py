@@ -44,7 +44,7 @@ def run_contained(
     spec: bytes,
     containment: Containment | None = None,
     keep: Path | None = None,
-    hear: Callable[[bytes], object] = lambda _: None,
+    on_record: Callable[[bytes], object] = lambda _: None,
 ) -> Exit:
     """Run a command without lasting side effects.
 
@@ -59,14 +59,14 @@ def run_contained(
         spec: specification for the job.
         containment: isolation; by default the best that this system supports.
         keep: empty directory for copies of the files that the job writes; None to discard them.
-        hear: called with each record as it arrives.
+        on_record: called with each record as it arrives.
     """
     how = containment or best_containment()
     start = time.monotonic()
     with scratch_directory() as scratch:
         request = _request(command, folder, environment, limits, how, scratch, keep)
-        account, heard = _run(request, spec, limits, hear)
-    return _ended(account, heard, limits, how, keep, time.monotonic() - start)
+        account, received = _run(request, spec, limits, on_record)
+    return _ended(account, received, limits, how, keep, time.monotonic() - start)
 
 
 def _request(
@@ -106,12 +106,12 @@ def _likely_written(
     return sorted(found - {"/"})
 
 
-class _Heard:
+class _Received:
     """The output of the job's pipes, up to a limit."""
 
-    def __init__(self, limits: Limits, hear: Callable[[bytes], object]) -> None:
+    def __init__(self, limits: Limits, on_record: Callable[[bytes], object]) -> None:
         self.limits = limits
-        self.hear = hear
+        self.on_record = on_record
         self.head = bytearray()
         self.tail = bytearray()
         self.output_bytes = 0
@@ -154,11 +154,11 @@ class _Heard:
             self.dropped += 1
         elif self._line:
             self.records.append(bytes(self._line))
-            self.hear(self.records[-1])
+            self.on_record(self.records[-1])
         self._line.clear()
         self._too_long = False
 
-    def tell(self, data: bytes) -> None:
+    def report(self, data: bytes) -> None:
         if len(self.account) < _MOST_ACCOUNT_BYTES:
             self.account += data
 
@@ -169,17 +169,17 @@ class _Heard:
 
 
 def _run(
-    request: dict[str, Any], spec: bytes, limits: Limits, hear: Callable[[bytes], object]
-) -> tuple[dict[str, Any], _Heard]:
+    request: dict[str, Any], spec: bytes, limits: Limits, on_record: Callable[[bytes], object]
+) -> tuple[dict[str, Any], _Received]:
     """Start the launcher and read its output until it exits. Its report, empty if it wrote none."""
-    heard = _Heard(limits, hear)
+    received = _Received(limits, on_record)
     with ExitStack() as stack:
-        told = stack.enter_context(tempfile.TemporaryFile())
-        told.write(spec)
-        told.seek(0)
+        spec_file = stack.enter_context(tempfile.TemporaryFile())
+        spec_file.write(spec)
+        spec_file.seek(0)
         records, records_in = _pipe(stack)
         output, output_in = _pipe(stack)
-        given = {"spec": told, "records": records_in, "output": output_in}
+        given = {"spec": spec_file, "records": records_in, "output": output_in}
         numbers = {name: stream.fileno() for name, stream in given.items()}
         process = start_launcher(
             request["command"],
@@ -195,13 +195,17 @@ def _run(
             process.stdin.write(json.dumps(request | numbers).encode())
         for stream in given.values():
             stream.close()
-        takers = {process.stdout: heard.tell, records: heard.record, output: heard.output}
+        takers = {
+            process.stdout: received.report,
+            records: received.record,
+            output: received.output,
+        }
         _listen(process.stdout, takers, time.monotonic() + limits.seconds + _GRACE_S)
     try:
-        account = json.loads(heard.account)
+        account = json.loads(received.account)
     except ValueError:
         account = {}
-    return account, heard
+    return account, received
 
 
 def _kill(process: SimulatedLauncher) -> None:
@@ -258,7 +262,7 @@ def _put_to_rest(process: SimulatedLauncher) -> None:
 
 def _ended(
     account: Mapping[str, Any],
-    heard: _Heard,
+    received: _Received,
     limits: Limits,
     how: Containment,
     keep: Path | None,
@@ -284,10 +288,10 @@ def _ended(
         limit=limit,
         seconds=seconds,
         memory_bytes=int(account.get("memory_bytes", 0)),
-        output=heard.text(),
-        output_bytes=heard.output_bytes,
-        records=tuple(heard.records),
-        records_dropped=heard.dropped,
+        output=received.text(),
+        output_bytes=received.output_bytes,
+        records=tuple(received.records),
+        records_dropped=received.dropped,
         changes=tuple(changes),
         changes_left_out=int(account.get("left_out", 0)),
         containment=how,

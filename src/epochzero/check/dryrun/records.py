@@ -274,19 +274,19 @@ def read(lines: Iterable[bytes]) -> Iterator[Record]:
     """The records among lines; other lines and unknown kinds are ignored."""
     for _, line in zip(range(MOST_RECORDS), lines, strict=False):
         try:
-            said = json.loads(line)
+            parsed = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        kind = _KINDS.get(str(said.get("kind"))) if isinstance(said, dict) else None
+        kind = _KINDS.get(str(parsed.get("kind"))) if isinstance(parsed, dict) else None
         if kind is not None:
-            yield kind(**_fitting(kind, said))
+            yield kind(**_fitting(kind, parsed))
 
 
-def _fitting(kind: type[Any], said: Mapping[str, Any]) -> dict[str, Any]:
+def _fitting(kind: type[Any], parsed: Mapping[str, Any]) -> dict[str, Any]:
     """The fields whose values have the expected type."""
     found: dict[str, Any] = {}
     for part in fields(kind):
-        value = said.get(part.name)
+        value = parsed.get(part.name)
         if part.name in _NESTED and isinstance(value, list):
             inner = _NESTED[part.name]
             items = [v for v in value[:MOST_NESTED] if isinstance(v, dict)]

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from epochzero.check.dryrun.attempt import DryRunAttempt, DryRunPlan, Hear, attempt
+from epochzero.check.dryrun.attempt import DryRunAttempt, DryRunPlan, OnRecord, attempt
 from epochzero.check.dryrun.contain.model import Exit, Limits
 from epochzero.check.dryrun.effects import effects_of
 from epochzero.check.dryrun.findings import (
@@ -106,7 +106,7 @@ def dry_run(
     history: Sequence[PastPeak] = (),
     layout: Layout | None = None,
     claims: Sequence[SourceLocation] = (),
-    hear: Hear = lambda _: None,
+    on_record: OnRecord = lambda _: None,
 ) -> DryRun:
     """Run a job dry and report how far it runs and what would fail.
 
@@ -124,7 +124,7 @@ def dry_run(
         history: GPU memory of past runs; those of this job correct the estimate.
         layout: how the job would be divided over GPUs, if its memory is requested.
         claims: lines that rules claim to fail on this machine.
-        hear: called with events as they happen, from more than one thread.
+        on_record: called with events as they happen, from more than one thread.
     """
     modes: tuple[Mode, ...] = ("real", "fake") if gpus else ("real",)
     devices = len(target.gpus or ()) or 1
@@ -139,7 +139,7 @@ def dry_run(
         for mode in modes
     ]
     tried = together(
-        lambda plan: _tried(job, plan, limits, environment, handed, hear), plans, len(plans)
+        lambda plan: _tried(job, plan, limits, environment, handed, on_record), plans, len(plans)
     )
     if handed:
         # A job that uses no GPU leaves the same files for those that do.
@@ -147,12 +147,14 @@ def dry_run(
         handed.take("fake", tried[-1].last.ended.changes)
     outcomes = [_outcome(result, job, target, first) for result in tried]
     last = [result.last for result in tried]
-    memory, *told = memory_of(last, job, target, environment, history)
+    memory, *reported = memory_of(last, job, target, environment, history)
     deleted = [found for result in last if (found := code_deleted(result.ended, job))]
-    answers = [*agreed(outcomes), *_not_a_number(tried, job), *deleted[:1], *told]
+    answers = [*agreed(outcomes), *_not_a_number(tried, job), *deleted[:1], *reported]
     largest = None
     if fit is not None and memory is not None:
-        largest = largest_of(job, fit, last, plans[-1], target, limits, environment, hear, history)
+        largest = largest_of(
+            job, fit, last, plans[-1], target, limits, environment, on_record, history
+        )
     by_layout = None
     if layout is not None and gpus:
         by_layout = layout_of(last, job, layout, gpus[0], target, environment, history)
@@ -187,13 +189,13 @@ def _tried(
     limits: Limits,
     environment: Mapping[str, str],
     handed: InheritedFiles | None,
-    hear: Hear,
+    on_record: OnRecord,
 ) -> _ModeResult:
     end = time.monotonic() + limits.seconds
 
     def within(seconds: float, plan: DryRunPlan) -> DryRunAttempt:
         keep = handed.folder() if handed else None
-        return attempt(job, plan, replace(limits, seconds=seconds), environment, hear, keep)
+        return attempt(job, plan, replace(limits, seconds=seconds), environment, on_record, keep)
 
     once = within(limits.seconds * (1 - SECOND_SHARE * _may_be_too_much(plan)), plan)
     certain = _is_certain(once)
@@ -331,7 +333,7 @@ def _answer(tried: _ModeResult, job: Job, target: Target, first: bool) -> Findin
 _BY_ITSELF = "the process exited before its script ended, with exit status 0, as with os._exit"
 
 
-# -- What they told ----------------------------------------------------------------------------
+# -- What they report --------------------------------------------------------------------------
 
 
 def _ending(tried: Sequence[_ModeResult], answers: Iterable[Finding | Unknown]) -> Ending:
@@ -346,8 +348,8 @@ def _ending(tried: Sequence[_ModeResult], answers: Iterable[Finding | Unknown]) 
 
 
 def _not_a_number(tried: Sequence[_ModeResult], job: Job) -> Iterator[Finding]:
-    told = {(r.path, r.line): r for way in tried for r in way.records if isinstance(r, NaN)}
-    yield from (nan_loss(number, job) for number in told.values())
+    reported = {(r.path, r.line): r for way in tried for r in way.records if isinstance(r, NaN)}
+    yield from (nan_loss(number, job) for number in reported.values())
 
 
 def _parts(records: Sequence[Record], job: Job) -> Iterable[JobPart]:
@@ -383,13 +385,13 @@ def _pretended(gpus: Sequence[GPU], target: Target, job: Job) -> Iterator[Assump
 
 
 def _assumptions(records: Sequence[Record], job: Job) -> Iterable[Assumption]:
-    told: dict[tuple[str, str, int], int] = {}
+    reported: dict[tuple[str, str, int], int] = {}
     for record in records:
         if isinstance(record, DifferenceRecord):
             key = (record.what, record.path, record.line)
-            told[key] = max(told.get(key, 0), record.count)
+            reported[key] = max(reported.get(key, 0), record.count)
         elif isinstance(record, SkipRecord):
             total = f" of {record.total}" if record.total else ""
-            told[f"the loop runs only a few{total} iterations", record.path, record.line] = 1
-    for (what, path, line), count in told.items():
+            reported[f"the loop runs only a few{total} iterations", record.path, record.line] = 1
+    for (what, path, line), count in reported.items():
         yield Assumption(what, place_of(path, line, job), count)

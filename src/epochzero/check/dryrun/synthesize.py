@@ -73,8 +73,8 @@ def over_made_data(run: Run, data: Sequence[DataSet], folder: Path, seconds: flo
         def tried(trial: _Trial) -> DryRun | None:
             return run(_placed(made, folder, trial), False) if time.monotonic() < end else None
 
-        told = together(tried, trials, workers=min(WORKERS, os.cpu_count() or 1))
-        runs = dict(zip(trials, told, strict=True))
+        results = together(tried, trials, workers=min(WORKERS, os.cpu_count() or 1))
+        runs = dict(zip(trials, results, strict=True))
     return replace(
         regular,
         findings=(*regular.findings, *_in_corner_cases(runs, regular)),

@@ -43,7 +43,7 @@ def read_job(
         )
     root = Path(os.path.abspath(folder))
     if not is_folder(root):
-        raise InputError(f"{folder}: not a directory")
+        raise InputError(f"{folder} is not a directory")
     command = shlex.join(arguments)
     record = Record(root, environment, command, follow)
     draft = Job((), None, "", root, command=command, root=root)

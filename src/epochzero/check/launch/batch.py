@@ -131,7 +131,7 @@ def variables_of(job: Job, options: Sequence[tuple[Option, Word]]) -> dict[str, 
         job: the job with the numbers of the options.
         options: all options; later ones win.
     """
-    said = {option.name: value.text for option, value in options}
+    requested = {option.name: value.text for option, value in options}
     nodes = None if job.allocation.nodes is None else str(job.allocation.nodes)
     tasks = None if job.allocation.processes is None else str(job.allocation.processes)
     known = {
@@ -139,15 +139,15 @@ def variables_of(job: Job, options: Sequence[tuple[Option, Word]]) -> dict[str, 
         "SLURM_JOB_NUM_NODES": nodes,
         "SLURM_NTASKS": tasks,
         "SLURM_NPROCS": tasks,
-        "SLURM_NTASKS_PER_NODE": said.get("--ntasks-per-node"),
-        "SLURM_CPUS_PER_TASK": said.get("--cpus-per-task"),
-        "SLURM_GPUS_PER_NODE": said.get("--gpus-per-node"),
+        "SLURM_NTASKS_PER_NODE": requested.get("--ntasks-per-node"),
+        "SLURM_CPUS_PER_TASK": requested.get("--cpus-per-task"),
+        "SLURM_GPUS_PER_NODE": requested.get("--gpus-per-node"),
         "SLURM_GPUS_ON_NODE": None
         if job.allocation.gpus_per_node is None
         else str(job.allocation.gpus_per_node),
-        "SLURM_GPUS": said.get("--gpus"),
-        "SLURM_JOB_NAME": said.get("--job-name"),
-        "SLURM_JOB_PARTITION": said.get("--partition"),
+        "SLURM_GPUS": requested.get("--gpus"),
+        "SLURM_JOB_NAME": requested.get("--job-name"),
+        "SLURM_JOB_PARTITION": requested.get("--partition"),
         "SLURM_MEM_PER_NODE": None
         if job.allocation.memory_bytes is None
         else str(job.allocation.memory_bytes >> 20),
@@ -155,7 +155,7 @@ def variables_of(job: Job, options: Sequence[tuple[Option, Word]]) -> dict[str, 
         "SLURM_ARRAY_JOB_ID": None,
         "SLURM_ARRAY_TASK_COUNT": None,
     }
-    if "--array" not in said:
+    if "--array" not in requested:
         known = {k: v for k, v in known.items() if not k.startswith("SLURM_ARRAY")}
     always = re.compile("SLURM_(NNODES|JOB_NUM_NODES|JOB_NAME|JOB_PARTITION|ARRAY.*)")
     return {k: v for k, v in known.items() if v is not None or always.fullmatch(k)}

@@ -139,7 +139,7 @@ class Builtins(ABC):
             self.setting.record.unknown(what, "its text depends on the run", words[0].place)
             self.setting.blind = True
             return Outcome.MAYBE
-        text = " ".join(told or "$unknown" for told in texts)
+        text = " ".join(part or "$unknown" for part in texts)
         script = Script(words[0].place.path, text, words[0].place.line, self.setting.script.path)
         self.run_script(script)
         return Outcome.DONE

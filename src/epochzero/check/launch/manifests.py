@@ -44,7 +44,7 @@ def _as_yaml(word: Word) -> Iterator[None]:
         yield
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = " ".join(str(error).split())
-        raise InputError(f"{word.text}: not valid YAML: {problem}") from error
+        raise InputError(f"{word.text} is not valid YAML: {problem}") from error
 
 
 def _run_containers(
@@ -104,7 +104,7 @@ def run_services(launcher: Launcher, words: Sequence[Word], setting: Setting) ->
     for name in asked:
         if name.known and name.text not in services:
             raise InputError(
-                f"{script.label}: has no service {name.text}; its services: {', '.join(services)}"
+                f"{script.label} has no service {name.text}; its services: {', '.join(services)}"
             )
     chosen = [services[name.text] for name in asked if name.text in services]
     if runs and (len(after.rest) > 1 or "entrypoint" in option_values):

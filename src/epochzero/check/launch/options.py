@@ -176,9 +176,13 @@ def set_variables(launcher: Launcher, setting: Setting) -> None:
     for name, value in launcher.sets.items():
         count = getattr(counted.allocation, value) if value in COUNTS else None
         values[name] = None if count is None else str(count)
-    said = setting.draft.argument_sources
+    sources = setting.draft.argument_sources
     for option, passed in launcher.passes.items():
-        given = {name: said[its] for name, its in passed.items() if option in said and its in said}
+        given = {
+            name: sources[its]
+            for name, its in passed.items()
+            if option in sources and its in sources
+        }
         values |= {name: source.text or "true" for name, source in given.items()}
     for name in values:
         setting.variables.pop(name, None)

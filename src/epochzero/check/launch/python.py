@@ -98,7 +98,7 @@ def run_script_file(words: Sequence[Word], setting: Setting, program: str) -> No
         reason = reason or "it is in the container"
         setting.record.unknown(f"the script {word.text}", reason, word.place)
         return
-    fault = f"{word.text}: {_why_not(path)}" + _hint(path, setting)
+    fault = f"{word.text} {_why_not(path)}" + _hint(path, setting)
     _emit(replace(_job(words, setting, program), script=path, fault=fault), setting)
 
 
@@ -255,7 +255,7 @@ def _why_not(path: Path) -> str:
         return "does not exist"
     except (OSError, ValueError) as error:
         return f"cannot be read: {error.strerror if isinstance(error, OSError) else error}"
-    return "a directory without __main__.py" if is_folder(path) else "not a file"
+    return "is a directory without __main__.py" if is_folder(path) else "is not a file"
 
 
 def _fault(path: Path, word: Word) -> str:
@@ -266,9 +266,9 @@ def _fault(path: Path, word: Word) -> str:
         return str(error).replace(str(path), word.text, 1)
     first = text.split("\n", 1)[0]
     if path.suffix == ".ipynb":
-        return f"{word.text}: a notebook, which Python does not run; convert it, or use nbconvert"
+        return f"{word.text} is a notebook, which Python does not run; convert it, or use nbconvert"
     if path.suffix in (".sh", ".slurm", ".sbatch") or re.match(r"#!.*\b(ba|z|da|k)?sh\b", first):
-        return f"{word.text}: a shell script, given to Python"
+        return f"{word.text} is a shell script, but Python is to run it"
     return ""
 
 

@@ -39,14 +39,14 @@ def read_text(path: Path) -> str:
         with open_file(path) as file:
             data = file.read(LARGEST_BYTES + 1)
     except IsADirectoryError as error:
-        raise InputError(f"{path}: a directory, not a file") from error
+        raise InputError(f"{path} is a directory, not a file") from error
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise InputError(f"{path}: does not exist or is not a file") from error
+        raise InputError(f"{path} does not exist or is not a file") from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"{path}: cannot be read: {reason}") from error
+        raise InputError(f"{path} cannot be read: {reason}") from error
     if len(data) > LARGEST_BYTES:
-        raise InputError(f"{path}: larger than {LARGEST_BYTES >> 20} MB, the limit for a script")
+        raise InputError(f"{path} is larger than {LARGEST_BYTES >> 20} MB, the limit for a script")
     if b"\0" in data[:4096]:
         raise InputError(f"{path}: binary, not a script")
     return data.decode("utf-8", errors="replace")

@@ -16,7 +16,7 @@ from epochzero.check.launch.model import CommandSource, Job
 from epochzero.check.program import shared_modules
 from epochzero.check.program.model import Module
 from epochzero.check.target.model import Target
-from epochzero.errors import InputError
+from epochzero.errors import InputError, reading
 from epochzero.file_access import exists, is_file, is_folder, open_file, readable
 
 LARGEST_BYTES = 1 << 20
@@ -173,13 +173,10 @@ class Modules:
             InputError: it cannot be read.
         """
         shown = _relative(file, self.job.base)
-        try:
-            with open_file(file) as stream:
-                data = stream.read(LARGEST_BYTES + 1)
-        except OSError as error:
-            raise InputError(f"{shown}: cannot be read: {error.strerror or error}") from error
+        with reading(shown), open_file(file) as stream:
+            data = stream.read(LARGEST_BYTES + 1)
         if len(data) > LARGEST_BYTES:
-            raise InputError(f"{shown}: is larger than {LARGEST_BYTES >> 20} MB")
+            raise InputError(f"{shown} is larger than {LARGEST_BYTES >> 20} MB")
         try:
             return self._module(name, shown, file, decoded(data))
         except SyntaxError as error:

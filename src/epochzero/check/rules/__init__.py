@@ -54,7 +54,7 @@ def load(folder: ModuleType) -> tuple[Rule, ...]:
         try:
             module = importlib.import_module(name)
         except Exception as error:
-            raise CatalogError(f"{name}: cannot be imported: {error}") from error
+            raise CatalogError(f"{name} cannot be imported: {error}") from error
         if hasattr(module, "RULE"):
             rules.append(_checked(module, found.name.replace("_", "-")))
     return tuple(sorted(rules, key=lambda rule: rule.id))

@@ -57,13 +57,13 @@ def read_target(path_or_name: str | Path) -> Target:
             raise InputError(f"{path}: no such file") from error
         return _preset(str(path_or_name).strip())
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     if len(data) > LARGEST_TARGET_BYTES:
-        raise InputError(f"{path}: is larger than {LARGEST_TARGET_BYTES >> 20} MB")
+        raise InputError(f"{path} is larger than {LARGEST_TARGET_BYTES >> 20} MB")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text: {error}") from error
+        raise InputError(f"{path} is not UTF-8 text: {error}") from error
     return parse_target(text, str(path), folder=path.parent)
 
 
@@ -91,7 +91,7 @@ def parse_target(text: str, name: str = "<target>", *, folder: Path | None = Non
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{name}: not TOML: {error}") from error
+        raise InputError(f"{name} is not TOML: {error}") from error
     reading = _FileReader(name)
     if (version := data.pop("format", None)) != FORMAT:
         found = "missing; add" if version is None else f"is {version!r}; this version reads"

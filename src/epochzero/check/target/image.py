@@ -85,9 +85,9 @@ def read_image(
                 tree.apply(archive, layer)
             return _target(tree, config, name, libraries, on_progress)
     except (OSError, tarfile.TarError, EOFError, zstd.ZstdError) as error:
-        raise InputError(f"{path}: not a readable image archive: {error}") from error
+        raise InputError(f"{path} is not a readable image archive: {error}") from error
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise InputError(f"{path}: not a container image: {error}") from error
+        raise InputError(f"{path} is not a container image: {error}") from error
 
 
 # -- The archive -------------------------------------------------------------------------------
@@ -347,9 +347,9 @@ def _shared_libraries(tree: _Tree, environment: Mapping[str, str]) -> Iterator[s
             yield from (name for name in names if SHARED_LIBRARY.search(name))
 
 
-def _user(tree: _Tree, said: str) -> User:
+def _user(tree: _Tree, declared: str) -> User:
     """The user of the image's configuration: a name or a number, with or without a group."""
-    named = said.partition(":")[0]
+    named = declared.partition(":")[0]
     for line in tree.text("etc/passwd").splitlines():
         name, _, uid, gid, _, home, *_ = [*line.split(":"), *[""] * 7]
         if named in (name, uid) and uid.isdigit() and gid.isdigit():

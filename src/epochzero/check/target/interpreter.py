@@ -62,7 +62,7 @@ def read_interpreter(program: Path, *, home: str = "") -> PythonInstallation:
     base = Path(settings["home"]).parent if settings.get("home") else real.parent.parent
     minor = _minor(real, prefix)
     if not minor:
-        raise InputError(f"{program}: not a Python interpreter with a package directory")
+        raise InputError(f"{program} is not a Python interpreter with a package directory")
     folders: list[Path] = []
     if settings:
         folders += _site_folders(prefix, minor)

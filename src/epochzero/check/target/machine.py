@@ -161,7 +161,7 @@ def _with_listing(target: Target, folder: Path) -> Target:
     try:
         files, listed = system.listing(folder)
     except OSError as error:
-        raise InputError(f"{folder}: cannot be listed: {error.strerror or error}") from error
+        raise InputError(f"{folder} cannot be listed: {error.strerror or error}") from error
     return replace(target, files={**target.files, **files}, listed=(*target.listed, *listed))
 
 

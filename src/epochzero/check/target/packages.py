@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from epochzero.check.target.interpreter import added_folders
 from epochzero.check.target.model import Distribution
-from epochzero.errors import InputError
+from epochzero.errors import InputError, reading
 from epochzero.file_access import open_file
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def read_packages(path: Path) -> Mapping[str, Distribution]:
         pairs = _reader(path, text)(path, text)
         return MappingProxyType({name: _named(name, version) for name, version in pairs})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: not a list of packages: {error}") from error
+        raise InputError(f"{path} is not a list of packages: {error}") from error
 
 
 Pairs = Iterable[tuple[str, str]]
@@ -231,15 +231,12 @@ def _named(name: str, version: str) -> Distribution:
 
 
 def _text(path: Path) -> str:
-    try:
-        with open_file(path, pipes=True) as stream:
-            data = stream.read(LARGEST_LIST_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with reading(path), open_file(path, pipes=True) as stream:
+        data = stream.read(LARGEST_LIST_BYTES + 1)
     if len(data) > LARGEST_LIST_BYTES:
-        raise InputError(f"{path}: is larger than {LARGEST_LIST_BYTES >> 20} MB")
+        raise InputError(f"{path} is larger than {LARGEST_LIST_BYTES >> 20} MB")
     if b"\0" in data[:1024] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{path}: not text; it appears to be a binary file")
+        raise InputError(f"{path} is not text; it appears to be a binary file")
     # PowerShell writes `pip freeze > requirements.txt` in UTF-16.
     marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     return data.decode("utf-16" if marked else "utf-8-sig", "replace")

@@ -37,10 +37,10 @@ def install(
     Args:
         gpus: that the job's own code sees, as `fake.enter` takes them.
         is_own: whether a file is one of the user's code.
-        assume: is told once of each thing that is otherwise than on the platform.
+        assume: called once for each thing that differs from the platform.
         memory: gives the bytes that are allocated on the current GPU now, and the most that were.
     """
-    told = functools.lru_cache(maxsize=None)(assume)
+    assume_once = functools.lru_cache(maxsize=None)(assume)
     libraries = {
         (owner, name): getattr(owner, name)
         for owner in (torch.cuda, torch.accelerator)
@@ -50,41 +50,41 @@ def install(
     _kept.enter_context(pretended(gpus, memory, lambda: None))
     for (owner, name), answer in libraries.items():
         setattr(owner, name, _by_caller(getattr(owner, name), answer, is_own))
-    _kept.enter_context(_OnCpu(told))
+    _kept.enter_context(_OnCpu(assume_once))
     torch.load = _loading_to_cpu(torch.load)
     torch.nn.Module.to = _moving(torch.nn.Module.to)  # type: ignore[method-assign]
     torch.set_default_device = _without_device(torch.set_default_device)
-    torch.compile = functools.partial(_uncompiled, told)
-    torch.nn.Module.compile = lambda *_, **__: told(_UNCOMPILED)  # type: ignore[method-assign]
-    _spread_on_cpu(told)
+    torch.compile = functools.partial(_uncompiled, assume_once)
+    torch.nn.Module.compile = lambda *_, **__: assume_once(_UNCOMPILED)  # type: ignore[method-assign]
+    _spread_on_cpu(assume_once)
 
 
 _UNCOMPILED = "torch.compile is left out: the program runs as written"
 
 
-def _uncompiled(told: Assume, model: Any = None, *_: Any, **__: Any) -> Any:
-    told(_UNCOMPILED)
+def _uncompiled(assume_once: Assume, model: Any = None, *_: Any, **__: Any) -> Any:
+    assume_once(_UNCOMPILED)
     return (lambda function: function) if model is None else model
 
 
 class _OnCpu(TorchFunctionMode):
     """Every device ``cuda`` that a function of torch is given becomes ``cpu``."""
 
-    def __init__(self, told: Assume) -> None:
+    def __init__(self, assume_once: Assume) -> None:
         super().__init__()
-        self._told = told
+        self._assume_once = assume_once
 
     def __torch_function__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         if function is torch.Tensor.cuda:
-            self._told(MOVED)
+            self._assume_once(MOVED)
             return args[0]
         options = kwargs or {}
         if function is torch.Tensor.to:
             args = (args[0], *map(_numbered, args[1:]))
         if any(map(_is_gpu, args)) or any(map(_is_gpu, options.values())):
-            self._told(MOVED)
+            self._assume_once(MOVED)
             args = tuple(map(_on_cpu, args))
             options = {name: _on_cpu(value) for name, value in options.items()}
         return function(*args, **options)
@@ -141,7 +141,7 @@ def _without_device(set_device: Callable[..., Any]) -> Any:
     return setting
 
 
-def _spread_on_cpu(told: Assume) -> None:
+def _spread_on_cpu(assume_once: Assume) -> None:
     """Processes talk through gloo, and models that are spread lie on the CPU."""
     start = torch.distributed.init_process_group
     parallel = torch.nn.parallel.DistributedDataParallel
@@ -150,7 +150,7 @@ def _spread_on_cpu(told: Assume) -> None:
     @functools.wraps(start)
     def starting(backend: Any = None, *arguments: Any, **options: Any) -> None:
         if backend is None or "nccl" in backend:
-            told("processes talk through gloo")
+            assume_once("processes talk through gloo")
             backend = "gloo"
         options.pop("device_id", None)
         start(backend, *arguments, **options)
@@ -158,7 +158,7 @@ def _spread_on_cpu(told: Assume) -> None:
     @functools.wraps(make)
     def making(self: Any, module: Any, *arguments: Any, **options: Any) -> None:
         if options.pop("device_ids", None) is not None or options.pop("output_device", None):
-            told(MOVED)
+            assume_once(MOVED)
         make(self, module, *arguments[2:], **options)
 
     @functools.wraps(mesh)

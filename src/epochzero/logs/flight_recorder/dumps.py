@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from epochzero.errors import InputError
+from epochzero.errors import InputError, reading
 from epochzero.file_access import open_file
 from epochzero.logs.traceback import Frame
 from epochzero.platform import is_private
@@ -151,18 +151,15 @@ def read_dump(path: Path) -> Dump:
     name = DUMP_NAME.search(path.name)
     if name is None:
         raise InputError(f"{path}: the name of a flight-recorder dump ends in its rank")
-    try:
-        with open_file(path) as stream:
-            data = stream.read(LARGEST_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    with reading(path), open_file(path) as stream:
+        data = stream.read(LARGEST_BYTES + 1)
     if len(data) > LARGEST_BYTES:
-        raise InputError(f"{path}: larger than {LARGEST_BYTES >> 20} MiB")
+        raise InputError(f"{path} is larger than {LARGEST_BYTES >> 20} MiB")
     try:
         return _dump(_content(data), int(name[1]))
     except (ValueError, TypeError, LookupError, AttributeError, EOFError, RecursionError,
             pickle.UnpicklingError, struct.error, OverflowError, AssertionError) as error:  # fmt: skip
-        raise InputError(f"{path}: not a flight-recorder dump, or damaged") from error
+        raise InputError(f"{path} is not a flight-recorder dump, or it is damaged") from error
 
 
 def _content(data: bytes) -> Mapping[str, Any]:

@@ -59,7 +59,7 @@ class InjectionPlan:
         self._folder = attempt / _FOLDER
         self._folder.mkdir()
         self._since = now = time.monotonic()
-        told = [
+        stored = [
             {
                 "name": fault.name,
                 "step": fault.step,
@@ -72,7 +72,7 @@ class InjectionPlan:
             }
             for fault in faults
         ]
-        (self._folder / "faults.json").write_text(json.dumps(told), "utf-8")
+        (self._folder / "faults.json").write_text(json.dumps(stored), "utf-8")
 
     def environment(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of a job with `COMPANIONS`."""
@@ -81,8 +81,8 @@ class InjectionPlan:
     def began(self, number: int) -> Began | None:
         """Return when the job reached the step of a fault; None if it has not."""
         with suppress(OSError, ValueError, KeyError, TypeError):
-            told = json.loads((self._folder / f"{number}.began").read_text("utf-8"))
-            return Began(told["at"] - self._since, told["step"], told["pid"])
+            stored = json.loads((self._folder / f"{number}.began").read_text("utf-8"))
+            return Began(stored["at"] - self._since, stored["step"], stored["pid"])
         return None
 
     def begin(self, number: int) -> None:

@@ -24,9 +24,9 @@ def examples_of(batch: Any) -> int:
             f"a batch of type {type(batch).__name__} contains no tensor to split: pass split= and weight="
         )
     if len(set(sizes.values())) > 1:
-        told = ", ".join(f"batch{path} has {size}" for path, size in list(sizes.items())[:4])
+        listed = ", ".join(f"batch{path} has {size}" for path, size in list(sizes.items())[:4])
         raise InputError(
-            f"the tensors of a batch differ in their first dimension ({told}), so it cannot be split by examples: "
+            f"the tensors of a batch differ in their first dimension ({listed}), so it cannot be split by examples: "
             "pass split= and weight="
         )
     return next(iter(sizes.values()))

@@ -115,7 +115,7 @@ class HangReport:
 
     Attributes:
         text: in a sentence.
-        rank: the one that the others wait for; None if that cannot be told, or is a group.
+        rank: the one that the others wait for; None if that is unknown, or is a group.
         first: a rank whose stack explains the hang.
     """
 
@@ -192,8 +192,8 @@ def _suspect(ranks: Sequence[HungRank]) -> tuple[int | None, Sequence[str]]:
             )
             return None, [text]
         several = ranks_text(sorted(odd))
-        told = f"{several} {'is' if len(odd) == 1 else 'are'} at {name}={values[odd[0]]}, the others at {name}={common}"
-        return (odd[0] if len(odd) == 1 else None), [told]
+        difference = f"{several} {'is' if len(odd) == 1 else 'are'} at {name}={values[odd[0]]}, the others at {name}={common}"
+        return (odd[0] if len(odd) == 1 else None), [difference]
     return None, list(_ring(peers))
 
 

@@ -16,7 +16,7 @@ class LossWatch:
         self._finite = True
 
     def look(self, loss: float | None, clock: Clock) -> Iterator[JobEvent]:
-        """The event, where there is one to tell; None is no news."""
+        """The event, where there is one to report; None is no news."""
         if loss is None:
             return
         was_finite, self._finite = self._finite, math.isfinite(loss)

@@ -1,6 +1,6 @@
 """Tasks of srun that failed while srun lets the others go on.
 
-They are no children of this process, so that only srun's messages tell of them. Source: srun(1), --kill-on-bad-exit
+They are no children of this process, so that only srun's messages report them. Source: srun(1), --kill-on-bad-exit
 and --wait: by default the other tasks go on until they end.
 """
 
@@ -21,7 +21,7 @@ _GOES_ON_S = 20.0
 
 
 class LostTaskWatcher(Watcher):
-    """A watcher that reports when a task of srun has failed and the job goes on without it."""
+    """A watcher that reports when a task of srun has failed and the job continues without it."""
 
     def __init__(self, on_event: Callable[[JobEvent], object] = lambda _: None) -> None:
         """Nothing has failed yet.

@@ -41,8 +41,8 @@ class ProgressFormat:
         pattern: its groups are fields of `JobProgress`.
         unless: a line that this matches, too, tells nothing.
         needs: one of these stands in each line that it matches, in lower case.
-        examples: lines with what they tell.
-        leaves: lines that tell nothing.
+        examples: lines with what they report.
+        leaves: lines that report nothing.
     """
 
     name: str
@@ -52,7 +52,7 @@ class ProgressFormat:
     examples: tuple[Mapping[str, Any], ...]
     leaves: tuple[str, ...]
 
-    def told(self, line: str, lowered: str) -> dict[str, Any]:
+    def reported(self, line: str, lowered: str) -> dict[str, Any]:
         """What a line tells in this format."""
         if not any(need in lowered for need in self.needs):
             return {}
@@ -73,17 +73,17 @@ def formats() -> tuple[ProgressFormat, ...]:
     return tuple(
         ProgressFormat(
             name,
-            _compiled(said["pattern"]),
-            re.compile(said["unless"]) if "unless" in said else None,
-            tuple(said["needs"]),
-            tuple(said["examples"]),
-            tuple(said["leaves"]),
+            _compiled(entry["pattern"]),
+            re.compile(entry["unless"]) if "unless" in entry else None,
+            tuple(entry["needs"]),
+            tuple(entry["examples"]),
+            tuple(entry["leaves"]),
         )
-        for name, said in data.items()
+        for name, entry in data.items()
     )
 
 
-def told(line: str) -> dict[str, Any]:
+def reported(line: str) -> dict[str, Any]:
     """What a line tells of progress: fields of `JobProgress`; of a long line its beginning is read."""
     # Loaded with the first line that is read: a job's start does not wait for it.
     from epochzero.logs.prefix import strip_ansi
@@ -92,14 +92,14 @@ def told(line: str) -> dict[str, Any]:
     lowered = line.lower()
     found: dict[str, Any] = {}
     for format in formats():
-        found = {**format.told(line, lowered), **found}
+        found = {**format.reported(line, lowered), **found}
     return found
 
 
 def progressed(before: JobProgress | None, after: JobProgress | None) -> bool:
     """Whether an attempt came further than the one before it.
 
-    Epochs are compared, then steps, as far as both tell them; where they share no count, whether
+    Epochs are compared, then steps, as far as both report them; where they share no count, whether
     there is a checkpoint of another name. To come as far as before is no progress.
     """
     if after is None:
@@ -125,7 +125,7 @@ class ProgressWatcher(Watcher):
         self._loss = LossWatch()
 
     def output(self, name: str, data: bytes) -> Iterable[Record]:
-        """Holds the newest lines until the next second, and all that tell of a checkpoint."""
+        """Holds the newest lines until the next second, and all that report a checkpoint."""
         data = self._begun.pop(name, b"") + data
         older, data = data[:-_MOST_BYTES], data[-_MOST_BYTES:]
         if any(word in older for word in _SAVES):
@@ -144,8 +144,8 @@ class ProgressWatcher(Watcher):
         if self._now == self._kept or (self._folder / PROGRESS_FILE).exists():
             return ()
         self._kept = dict(self._now)
-        told = JobProgress(*self._clock.now(), **self._kept)
-        return (*self._loss.look(told.loss, self._clock), told)
+        reported = JobProgress(*self._clock.now(), **self._kept)
+        return (*self._loss.look(reported.loss, self._clock), reported)
 
     def ended(self) -> Iterable[Record]:
         """The last words, which no line end need follow."""
@@ -154,7 +154,7 @@ class ProgressWatcher(Watcher):
 
     def _read(self, lines: Sequence[bytes]) -> None:
         for line in lines:
-            found = told(line[:_LONGEST_LINE].decode("utf-8", "replace"))
+            found = reported(line[:_LONGEST_LINE].decode("utf-8", "replace"))
             if "epoch" in found and found["epoch"] != self._now.get("epoch"):
                 # Many programs restart the count of steps in each epoch.
                 found = {"step": None, **found}

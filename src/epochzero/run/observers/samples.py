@@ -155,8 +155,8 @@ def _text(file: Path) -> str:
 
 def _disk_free(folder: Path) -> int:
     with suppress(OSError):
-        said = os.statvfs(folder)
-        return said.f_bavail * said.f_frsize
+        measured = os.statvfs(folder)
+        return measured.f_bavail * measured.f_frsize
     return 0
 
 
@@ -164,8 +164,8 @@ def _network() -> tuple[int, int]:
     """Bytes that all interfaces but the loopback have received and sent."""
     received = sent = 0
     for line in _text(Path("/proc/net/dev")).splitlines():
-        name, colon, said = line.partition(":")
-        numbers = said.split()
+        name, colon, measured = line.partition(":")
+        numbers = measured.split()
         if colon and name.strip() != _LOOPBACK and len(numbers) > 8:
             received += int(numbers[0])
             sent += int(numbers[8])

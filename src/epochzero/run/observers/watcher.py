@@ -32,7 +32,7 @@ class Clock:
 
 
 class EndJob(Exception):  # noqa: N818 - it is no error
-    """A watcher raises it when the job is to be ended; it goes on watching.
+    """A watcher raises it when the job is to be ended; it continues watching.
 
     Attributes:
         why: as `End.why` will have it.
@@ -140,7 +140,7 @@ class WatcherThread:
         self._thread = threading.Thread(target=self._watch, args=(pid, folder), daemon=True)
         self._thread.start()
 
-    def hear(self, stream: str, data: bytes) -> None:
+    def on_output(self, stream: str, data: bytes) -> None:
         """Holds output until the watcher's next turn."""
         with self._lock:
             held = self._came.setdefault(stream, _Newest())
@@ -156,7 +156,7 @@ class WatcherThread:
             self._tell("watcher_slow", f"{self._name} did not stop in time and was abandoned")
 
     def _watch(self, pid: int, folder: Path) -> None:
-        # Whatever a watcher raises, the job goes on.
+        # Whatever a watcher raises, the job continues.
         try:
             self._keep_all(self._watcher.started(pid, folder, self._clock))
             next_tick = time.monotonic() + TICK_S

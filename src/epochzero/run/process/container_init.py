@@ -14,7 +14,7 @@ from epochzero.run.process.signals import FORWARDED
 
 
 def stand_behind_init() -> int | None:
-    """Leaves this process to the duties of the first one, and goes on in a child of it.
+    """Leaves this process to the duties of the first one, and continues in a child of it.
 
     Must be called before there are threads.
 

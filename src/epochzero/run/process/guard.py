@@ -101,12 +101,12 @@ class _Guard:
             if self.waker in ready:
                 os.read(self.waker, 4096)
             if self.channel.fileno() in ready:
-                said = self.channel.receive()
-                if said is None:
+                received = self.channel.receive()
+                if received is None:
                     poller.unregister(self.channel)
                     self.alone = True
                     self._end(self.grace)
-                self._obey(said or [])
+                self._obey(received or [])
             if time.monotonic() > self.give_up_at:
                 stuck = [name_of(pid) for pid in descendants(os.getpid())]
                 break
@@ -122,7 +122,7 @@ class _Guard:
                     os.killpg(self.pid, order["signal"])
 
     def _end(self, grace: float) -> None:
-        """SIGTERM is for those who have not been told yet: after a death, and for what is left."""
+        """SIGTERM is for those that have not received it yet: after a death, and for what is left."""
         now = time.monotonic()
         if self.alone:
             self.ask_at = now

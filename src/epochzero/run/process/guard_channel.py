@@ -19,7 +19,7 @@ class Channel:
         self._begun = b""
 
     def fileno(self) -> int:
-        """A descriptor that can be read when the other end has said something, or is gone."""
+        """A descriptor that can be read when the other end has sent something, or is gone."""
         return self._end.fileno()
 
     def send(self, **message: object) -> None:

@@ -1,4 +1,4 @@
-"""The other ranks of an attempt, as their journals tell: each has a supervisor of its own."""
+"""The other ranks of an attempt, as their journals report: each has a supervisor of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TAIL = 1 << 20
 
 
 def failed_sibling(folder: Path) -> int | None:
-    """The rank near this one that has failed by itself; None where none has told so yet.
+    """The rank near this one that has failed by itself; None where none has reported this yet.
 
     Args:
         folder: of this rank's attempt.

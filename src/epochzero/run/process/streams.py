@@ -20,7 +20,7 @@ from contextlib import suppress
 
 from epochzero.run.process.terminal import Terminal, terminals
 
-Hear = Callable[[str, bytes], None]
+OnOutput = Callable[[str, bytes], None]
 
 _NAMES = {1: "stdout", 2: "stderr"}
 _CHUNK = 1 << 18
@@ -42,15 +42,17 @@ class Streams:
         terminal: its pseudo terminal, where it has one.
     """
 
-    def __init__(self, closed: frozenset[int], hear: Hear, problem: Callable[[str], None]) -> None:
+    def __init__(
+        self, closed: frozenset[int], on_output: OnOutput, problem: Callable[[str], None]
+    ) -> None:
         """Makes pipes and terminal.
 
         Args:
             closed: the streams that the job is to have closed.
-            hear: takes each piece of output with the name of its stream.
-            problem: told in a sentence when output can no longer be passed on.
+            on_output: takes each piece of output with the name of its stream.
+            problem: called with a sentence when output can no longer be passed on.
         """
-        self._hear = hear
+        self._on_output = on_output
         self._problem = problem
         self.job: dict[int, int] = {}
         self.pumps: list[Pump] = []
@@ -89,7 +91,7 @@ class Streams:
         return sink
 
     def _pump(self, source: int, stream: int, *, rest: float) -> None:
-        self.pumps.append(Pump(source, stream, self._hear, self._problem, rest))
+        self.pumps.append(Pump(source, stream, self._on_output, self._problem, rest))
 
 
 def _terminal(outside: frozenset[int], typed: bool) -> Terminal | None:
@@ -114,7 +116,7 @@ class Pump(threading.Thread):
         self,
         source: int,
         sink: int,
-        hear: Hear,
+        on_output: OnOutput,
         problem: Callable[[str], None],
         rest: float,
     ) -> None:
@@ -126,7 +128,7 @@ class Pump(threading.Thread):
         self._read = 0
         self._source = source
         self._sink: int | None = sink
-        self._hear = hear
+        self._on_output = on_output
         self._problem = problem
         self._rest = rest
 
@@ -152,7 +154,7 @@ class Pump(threading.Thread):
             self.after.caught_up()
         with self._hearing:
             if data := os.read(self._source, _CHUNK):
-                self._hear(self.name, data)
+                self._on_output(self.name, data)
                 self._read += len(data)
             return data
 

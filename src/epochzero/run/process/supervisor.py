@@ -163,7 +163,7 @@ class _Attempt:
         """Start the job, then notify its watchers."""
         self.keep(self.started)
         self.signals = signals
-        streams = Streams(self.options.closed, self.heard, self._not_passed_on)
+        streams = Streams(self.options.closed, self.on_output, self._not_passed_on)
         self.pumps = streams.pumps
         typed = streams.terminal is not None and streams.terminal.typed
         self.terminal = streams.terminal
@@ -252,12 +252,12 @@ class _Attempt:
         """Writes what happened."""
         self.keep(JobEvent(*self.clock.now(), what, text, details=details))
 
-    def heard(self, stream: str, data: bytes) -> None:
+    def on_output(self, stream: str, data: bytes) -> None:
         """The job wrote; called from the streams' threads."""
         if self.logs is not None:
             self.logs.write(stream, data)
         for watching in self.watching:
-            watching.hear(stream, data)
+            watching.on_output(stream, data)
 
     def _why(self, elapsed: float) -> str:
         """Who ended the job: the last that asked for it, unless the job went on for long.

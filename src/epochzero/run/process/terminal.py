@@ -117,7 +117,7 @@ class Keys:
         Args:
             terminal: with keys.
             selector: calls what it is given as ``data`` when a descriptor is ready.
-            interrupted: told when the key that interrupts the job is typed.
+            interrupted: called when the key that interrupts the job is typed.
         """
         self._terminal = terminal
         self._selector = selector

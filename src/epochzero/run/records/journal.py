@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from epochzero.errors import InputError
+from epochzero.errors import InputError, reading
 from epochzero.redact import redact_command
 from epochzero.run.records.model import Record, Start, record_of, to_dict
 
@@ -45,7 +45,7 @@ class Journal:
                 folder / NAME, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600
             )
         except OSError as error:
-            raise InputError(f"{folder}: cannot write a journal: {error.strerror}") from error
+            raise InputError(f"{folder} cannot write a journal: {error.strerror}") from error
         self.path = folder / NAME
         self.lost = 0
         self._end_torn_line()
@@ -117,17 +117,14 @@ def read_journal(path: Path, start: int = 0) -> Iterator[tuple[int, Record]]:
     Raises:
         InputError: the journal cannot be read.
     """
-    try:
-        with open(path, "rb") as file:
-            file.seek(start)
-            for line in file:
-                if not line.endswith(b"\n"):
-                    return
-                start += len(line)
-                if (record := _record(line)) is not None:
-                    yield start, record
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    with reading(path), open(path, "rb") as file:
+        file.seek(start)
+        for line in file:
+            if not line.endswith(b"\n"):
+                return
+            start += len(line)
+            if (record := _record(line)) is not None:
+                yield start, record
 
 
 def _line(record: Record) -> bytes:

@@ -90,7 +90,7 @@ def launch_of(environment: Mapping[str, str], name: str) -> Launch:
 
 
 def gpus_of(environment: Mapping[str, str]) -> int:
-    """How many GPUs the job holds in all, as far as this node can tell; 0 where there is none."""
+    """How many GPUs the job holds in all, as far as this node knows; 0 where there is none."""
     nodes = _number(environment, "SLURM_NNODES") or 1
     if (all_of_job := _number(environment, "SLURM_GPUS")) is not None:
         return all_of_job
@@ -109,7 +109,7 @@ def job_environment(
 ) -> dict[str, str]:
     """The environment of the job: ours, with what it is to know of its attempt.
 
-    torchelastic is told to leave the error files of its workers in the attempt's folder, unless the
+    torchelastic is configured to leave the error files of its workers in the attempt's folder, unless the
     user has chosen one; there what it records of a process without a launcher goes too.
     """
     added = {JOB_VARIABLE: job, ATTEMPT_VARIABLE: str(attempt)}
@@ -122,15 +122,15 @@ def job_environment(
 
 
 def _derived(environment: Mapping[str, str]) -> dict[str, str]:
-    """What launchers tell within other variables.
+    """What launchers report within other variables.
 
-    Ray gives a submitted job's identity in its configuration, beside what may be secret. torchrun's
+    Ray gives a submitted job's identity in its configuration, next to what may be secret. torchrun's
     run is called none by default; on one node its folder of error files tells it from the next one.
     """
     derived = {}
     with suppress(ValueError, KeyError, TypeError):
-        told = json.loads(environment["RAY_JOB_CONFIG_JSON_ENV_VAR"])["metadata"]
-        derived[_RAY_SUBMISSION] = str(told["job_submission_id"])
+        metadata = json.loads(environment["RAY_JOB_CONFIG_JSON_ENV_VAR"])["metadata"]
+        derived[_RAY_SUBMISSION] = str(metadata["job_submission_id"])
     error_file = PurePath(environment.get("TORCHELASTIC_ERROR_FILE", ""))
     one_node = environment.get("LOCAL_WORLD_SIZE") == environment.get("WORLD_SIZE")
     if one_node and len(error_file.parents) > _ELASTIC_DEPTH:

@@ -1,7 +1,7 @@
 """The logs of an attempt: bounded, with the head and the tail kept and the middle dropped.
 
 All that the job writes is in ``output``, in the order in which it came. Where lines begin with the
-rank that wrote them, as under ``torchrun --tee``, each rank has a log of its own beside it, so that no
+rank that wrote them, as under ``torchrun --tee``, each rank also has a log of its own, so that no
 rank's noise pushes out another's last words.
 """
 

@@ -1,6 +1,6 @@
 """What a job ran in: its Python and packages, GPUs and driver, variables, the state of its repository.
 
-Taken once, beside the job. What cannot be found out stays empty. Secrets are hidden.
+Taken once, in parallel to the job. What cannot be found out stays empty. Secrets are hidden.
 """
 
 from __future__ import annotations
@@ -178,8 +178,8 @@ def _packages(
 ) -> dict[str, str]:
     from epochzero.check.target.packages import installed
 
-    told = environment.get("PYTHONPATH", "").split(os.pathsep)
-    first = [str(folder / entry) for entry in told if entry]
+    entries = environment.get("PYTHONPATH", "").split(os.pathsep)
+    first = [str(folder / entry) for entry in entries if entry]
     found = installed([*first, *interpreter.folders])
     return {name: distribution.version for name, distribution in sorted(found.items())}
 

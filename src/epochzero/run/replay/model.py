@@ -59,8 +59,8 @@ class ReplayFailure:
         named = {"exit": f"exit code {self.message}", "signal": self.type}
         lines = self.message.strip().splitlines() or [""]
         # The message of an exception in a data-loader worker is a whole traceback.
-        said = lines[-1] if "Original Traceback" in self.message else f"{self.type}: {lines[0]}"
-        return named.get(self.kind, said.removesuffix(": "))
+        sentence = lines[-1] if "Original Traceback" in self.message else f"{self.type}: {lines[0]}"
+        return named.get(self.kind, sentence.removesuffix(": "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,5 +184,9 @@ class ReplayResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON data, including the schema version."""
-        told = asdict(replace(self, walked=None))
-        return {"schema": SCHEMA, **told, "walked": self.walked.to_dict() if self.walked else None}
+        fields = asdict(replace(self, walked=None))
+        return {
+            "schema": SCHEMA,
+            **fields,
+            "walked": self.walked.to_dict() if self.walked else None,
+        }

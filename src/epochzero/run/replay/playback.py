@@ -48,12 +48,12 @@ class Playback:
     """One run of the program.
 
     Attributes:
-        told: record of the captured process; None if it wrote none.
+        reported: record of the captured process; None if it wrote none.
         output: end of the program's output.
         why: how it ended, as a sentence.
     """
 
-    told: Mapping[str, Any] | None
+    reported: Mapping[str, Any] | None
     output: str
     why: str
 
@@ -166,7 +166,7 @@ def _run_free(
         except subprocess.TimeoutExpired:
             why = f"It was still running after {seconds:g} s and was terminated."
         except OSError as error:
-            raise InputError(f"{command[0]}: cannot be executed: {error.strerror}") from error
+            raise InputError(f"{command[0]} cannot be executed: {error.strerror}") from error
         records.seek(0)
         output.seek(0)
         text = output.read().decode("utf-8", "replace")
@@ -177,9 +177,9 @@ def _last_of(records: Sequence[bytes]) -> Mapping[str, Any] | None:
     """Return the last valid record: a process may have progressed further than the previous one."""
     for record in reversed(records):
         with suppress(ValueError):
-            told = json.loads(record)
-            if isinstance(told, dict):
-                return told
+            reported = json.loads(record)
+            if isinstance(reported, dict):
+                return reported
     return None
 
 
@@ -188,7 +188,7 @@ def _command(capture: Capture, python: Path | None) -> list[str]:
     if python is None:
         return command
     if not Path(command[0]).name.startswith("python"):
-        raise InputError(f"{command[0]}: is not a Python interpreter that {python} could replace")
+        raise InputError(f"{command[0]} is not a Python interpreter that {python} could replace")
     return [str(python), *command[1:]]
 
 
@@ -203,7 +203,7 @@ def _environment(
     )
     if not asked.gpu and any(device.startswith("cuda") for device in capture.devices):
         companions = (*companions, Companion("torch", f"{_CONTAINED}:stay_on_cpu"))
-    told = {
+    reported = {
         "folder": str(capture.folder.parent),
         "told_by": capture.folder.name,
         "from_snapshot": way == "snapshot",
@@ -212,7 +212,7 @@ def _environment(
         "walk": asked.bisect,
         "records": records,
     }
-    variables = {**capture.variables, **now, _VARIABLE: json.dumps(told)}
+    variables = {**capture.variables, **now, _VARIABLE: json.dumps(reported)}
     return with_companions(variables, companions, Path("/tmp"))
 
 
@@ -229,19 +229,19 @@ def _replayed(
     if capture.nonfinite is not None and (way == "snapshot" or expected.kind == "nonfinite"):
         # The stored batches lead up to the first non-finite loss.
         expected, _ = capture.nonfinite
-    told = played.told or {}
-    ended = position_of(told["position"]) if "position" in told else Position(0, 0, 0)
-    came = failure_of(told.get("failure"))
-    losses = compared(capture.losses, at, losses_of(told.get("losses", ())), ended)
-    differs = tuple(differences(capture, told, known, gpu=asked.gpu))
-    if not told:
+    reported = played.reported or {}
+    ended = position_of(reported["position"]) if "position" in reported else Position(0, 0, 0)
+    came = failure_of(reported.get("failure"))
+    losses = compared(capture.losses, at, losses_of(reported.get("losses", ())), ended)
+    differs = tuple(differences(capture, reported, known, gpu=asked.gpu))
+    if not reported:
         differs = (
             f"the program reached neither its training nor the failure. {played.why}",
             *differs,
         )
-    elif told["why"] not in ("failed", "ended", "nonfinite", "passed", "reached"):
-        differs = (str(told["why"]), *differs)
-    reached = told.get("why") == "reached"
+    elif reported["why"] not in ("failed", "ended", "nonfinite", "passed", "reached"):
+        differs = (str(reported["why"]), *differs)
+    reached = reported.get("why") == "reached"
     reproduced = reached if asked.step is not None else is_same(expected, came)
     if (
         asked.step is None
@@ -270,12 +270,12 @@ def _replayed(
         largest_difference=losses.largest,
         first_difference=losses.first,
         differences=differs,
-        table=tuple(_row(row) for row in told.get("table", ())),
-        walked=walked_of(told["walk"]) if told.get("walk") else None,
+        table=tuple(_row(row) for row in reported.get("table", ())),
+        walked=walked_of(reported["walk"]) if reported.get("walk") else None,
         output=played.output[-4000:],
         seconds=seconds,
     )
 
 
-def _row(told: Mapping[str, Any]) -> Row:
-    return Row(**{**told, "shape": tuple(told.get("shape", ()))})
+def _row(reported: Mapping[str, Any]) -> Row:
+    return Row(**{**reported, "shape": tuple(reported.get("shape", ()))})

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from epochzero.errors import InputError
+from epochzero.errors import InputError, writing
 from epochzero.run.replay.child.layout import header_of
 from epochzero.run.replay.walk_result import FailureOrigin, OperatorCall, TensorValues
 from epochzero.scratch import scratch_directory
@@ -64,14 +64,14 @@ class Reproducer:
         call: the call that fails in it.
         data: ``inline``, ``made`` from the same range, or ``file``.
         file: file of the tensors; None if there is none.
-        said: how the program ended when it was run.
+        outcome: how the program ended when it was run.
     """
 
     path: Path
     call: str
     data: str
     file: Path | None
-    said: str
+    outcome: str
 
 
 def write_program(walked: FailureOrigin, path: Path, python: Path | None = None) -> Reproducer:
@@ -170,24 +170,24 @@ def _texts(
 
 def _head(walked: FailureOrigin) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in walked.versions.items())
-    said = walked.error or f"{walked.culprit.name if walked.culprit else 'an operator'} returns non-finite values"  # fmt: skip
-    said = re.sub(r'[^ -~]|["\\]', "'", said)
-    return f'"""{said}"""\n\n# Seen with {re.sub(r"[^ -~]", "", versions)}.\n'
+    outcome = walked.error or f"{walked.culprit.name if walked.culprit else 'an operator'} returns non-finite values"  # fmt: skip
+    outcome = re.sub(r'[^ -~]|["\\]', "'", outcome)
+    return f'"""{outcome}"""\n\n# Seen with {re.sub(r"[^ -~]", "", versions)}.\n'
 
 
-def _literal(told: Any) -> str:
+def _literal(recorded: Any) -> str:
     """Return an argument as code; tensors are named ``x0``, ``x1``."""
-    if told is None or isinstance(told, (bool, int, float, str)):
-        return repr(told)
-    kind = told["kind"]
+    if recorded is None or isinstance(recorded, (bool, int, float, str)):
+        return repr(recorded)
+    kind = recorded["kind"]
     if kind == "tensor":
-        return f"x{int(told['name'])}"
+        return f"x{int(recorded['name'])}"
     if kind == "float":
-        return f"float({str(float(told['value']))!r})"
+        return f"float({str(float(recorded['value']))!r})"
     if kind in ("list", "tuple"):
-        items = ", ".join(_literal(item) for item in told["items"])
-        return f"[{items}]" if kind == "list" else f"({items}{',' if told['items'] else ''})"
-    pairs = told["items"] if kind == "dict" else None
+        items = ", ".join(_literal(item) for item in recorded["items"])
+        return f"[{items}]" if kind == "list" else f"({items}{',' if recorded['items'] else ''})"
+    pairs = recorded["items"] if kind == "dict" else None
     if pairs and len(pairs) == 1 and pairs[0][0] == "torch":
         text = str(pairs[0][1])
         return text if _WORD.fullmatch(text) else 'torch.device("cpu")'
@@ -238,9 +238,9 @@ def _made(name: str, held: TensorValues, gradient: str) -> list[str]:
     lines = [f"{name} = (torch.randn({shape}) * {spread:.9g} + {mean:.9g}).clamp({low!r}, {high!r}).to({dtype})"]  # fmt: skip
     special = [low, high, *([0.0] if (finite == 0).any() else [])]
     special += [v for v in (math.nan, math.inf, -math.inf) if _has(values, v)]
-    told = ", ".join(f'float("{v}")' if not math.isfinite(v) else repr(v) for v in special)
+    recorded = ", ".join(f'float("{v}")' if not math.isfinite(v) else repr(v) for v in special)
     count = min(len(special), values.size)
-    lines.append(f"{name}.view(-1)[:{count}] = torch.tensor([{told}])[:{count}].to({dtype})")
+    lines.append(f"{name}.view(-1)[:{count}] = torch.tensor([{recorded}])[:{count}].to({dtype})")
     return [*lines, f"{name}{gradient}"] if gradient else lines
 
 
@@ -280,19 +280,17 @@ def _tried(text: str, held: Mapping[str, TensorValues], path: Path, python: str)
     return done.stderr.splitlines() if done.returncode else ()
 
 
-def _plain(said: str) -> str:
+def _plain(outcome: str) -> str:
     """Return a message without the module of its exception."""
-    kind, colon, message = said.partition(": ")
+    kind, colon, message = outcome.partition(": ")
     return f"{kind.rpartition('.')[2]}{colon}{message}"
 
 
 def _kept(program: Reproducer, text: str, held: Mapping[str, TensorValues]) -> Reproducer:
-    try:
+    with writing(program.path):
         program.path.write_text(text, encoding="utf-8")
         if program.file is not None:
             _write_tensors(program.file, held)
-    except OSError as error:
-        raise InputError(f"{program.path}: cannot be written: {error.strerror or error}") from error
     return program
 
 

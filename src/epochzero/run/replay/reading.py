@@ -38,7 +38,7 @@ def read_capture(folder: Path) -> Capture:
     root = folder / CAPTURE_FOLDER if (folder / CAPTURE_FOLDER).is_dir() else folder
     paths = sorted(root.glob(f"*/{MANIFEST}"))
     if not paths:
-        raise InputError(f"{folder}: contains no capture; {_UNCAPTURED}")
+        raise InputError(f"{folder} contains no capture; {_UNCAPTURED}")
     job = _object(root / JOB_FILE, _read_job)
     fields = [(path, _object(path, read_json)) for path in paths]
     for path, manifest in fields:
@@ -97,12 +97,12 @@ def _check_parts(folder: Path, parts: Mapping[str, Any]) -> None:
 def _check_part(path: Path, file: BinaryIO, fields: Mapping[str, Any]) -> None:
     size = path.stat().st_size
     if size < fields["bytes"] or (size > fields["bytes"] and not may_grow(path.name)):
-        raise InputError(f"{path}: has {size:,} of {fields['bytes']:,} bytes: it is truncated or modified")  # fmt: skip
+        raise InputError(f"{path} has {size:,} of {fields['bytes']:,} bytes: it is truncated or modified")  # fmt: skip
     if path.name == TENSORS:
         read_header(file)
         file.seek(0)
     if _digest(file, fields["bytes"]) != fields["sha256"]:
-        raise InputError(f"{path}: is modified: its digest differs")
+        raise InputError(f"{path} is modified: its digest differs")
 
 
 def _digest(file: BinaryIO, size: int) -> str:

@@ -77,7 +77,7 @@ class Notice:
         # Often the line tells its rank itself.
         named = self.rank is None or f"rank{self.rank}]" in self.root
         cost = f"{self.gpus} GPUs, {self.gpu_hours:.1f} GPU hours" if self.gpus else ""
-        told = {
+        content = {
             "": f"{self.name} {self.state} on {self.host} after {_length(self.seconds)} ({how})",
             "why": what,
             "line": self.root if named else f"rank {self.rank}: {self.root}",
@@ -87,7 +87,7 @@ class Notice:
             "cost": cost,
             "more": f"epochzero show {self.job}",
         }
-        return [f"{head}: {text}" if head else text for head, text in told.items() if text]
+        return [f"{head}: {text}" if head else text for head, text in content.items() if text]
 
 
 def notice_of(
@@ -150,13 +150,13 @@ def _of_fault(fault: TrainingFinding) -> dict[str, Any]:
 
 def write_termination_log(notice: Notice, path: Path = TERMINATION_LOG) -> None:
     """Leaves the last words where Kubernetes shows them; nothing where there is no such file."""
-    told = "\n".join(notice.lines()).encode()[:_MOST_TERMINATION_BYTES]
+    content = "\n".join(notice.lines()).encode()[:_MOST_TERMINATION_BYTES]
     with suppress(OSError):
         descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if stat.S_ISREG(os.fstat(descriptor).st_mode):
                 os.ftruncate(descriptor, 0)
-                os.write(descriptor, told.decode(errors="ignore").encode())
+                os.write(descriptor, content.decode(errors="ignore").encode())
         finally:
             os.close(descriptor)
 

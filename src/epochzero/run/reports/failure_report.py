@@ -1,4 +1,4 @@
-"""What the tools report of an attempt that failed: why, where in the code, and what a check would have said.
+"""What the tools report of an attempt that failed: why, where in the code, and what a check would report.
 
 None of it may change how the job ended: what a tool raises becomes a `JobEvent`.
 """
@@ -138,7 +138,7 @@ class After:
         return self._answer("locate", lambda: self._located(diagnosis, cache))
 
     def checked(self, target: Target | str | Path | None = None) -> CheckResult | None:
-        """What `check` would have said before the start; None also for what is no Python job.
+        """What `check` would report before the start; None also for what is no Python job.
 
         Args:
             target: the platform that the job was meant for; None for this machine.

@@ -113,13 +113,13 @@ class Webhook:
         parts = urlsplit(self._url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         if problem := refusal(self.host, port, private=self._private):
-            raise InputError(f"{self.host}: not allowed as a webhook: {problem}")
+            raise InputError(f"{self.host} is not allowed as a webhook: {problem}")
 
-    def tell(self, notice: Notice, identity: str = "") -> None:
+    def notify(self, notice: Notice, identity: str = "") -> None:
         """Sends a notice; takes 12 s at most.
 
         Args:
-            notice: what is told.
+            notice: what is reported.
             identity: what the receiver tells it by from others, should it come twice; empty for none.
 
         Raises:

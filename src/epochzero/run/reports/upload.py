@@ -81,8 +81,8 @@ class Destination:
 
 class _RefusedError(InputError):
     def __init__(self, url: str, status: int, detail: Any) -> None:
-        told = detail.get("message", detail) if isinstance(detail, dict) else detail
-        super().__init__(f"{url} returned {status}: {told}")
+        message = detail.get("message", detail) if isinstance(detail, dict) else detail
+        super().__init__(f"{url} returned {status}: {message}")
         self.status = status
         size = detail.get("size") if isinstance(detail, dict) else None
         self.size = size if isinstance(size, int) else None
@@ -113,7 +113,7 @@ def send_attempt(to: Destination, folder: Path) -> bool:
     records = (record for _, record in read_journal(journal))
     started = next((record for record in records if isinstance(record, Start)), None)
     if started is None:
-        raise InputError(f"{folder}: contains no attempt of a job")
+        raise InputError(f"{folder} contains no attempt of a job")
     rank = rank_of(folder)
     place = (
         f"/jobs/{started.job}/attempts/{started.attempt}/ranks/{'all' if rank is None else rank}"
@@ -157,8 +157,8 @@ def unsent(runs: Path, to: Destination) -> Iterator[Path]:
         with suppress(OSError):
             status = journal.stat()
             mark = journal.with_name(_MARK)
-            told = mark.read_text(encoding="utf-8") if mark.is_file() else ""
-            if told != f"{to.url} {status.st_size}\n":
+            message = mark.read_text(encoding="utf-8") if mark.is_file() else ""
+            if message != f"{to.url} {status.st_size}\n":
                 found.append((status.st_mtime, journal.parent))
     yield from (folder for _, folder in sorted(found))
 

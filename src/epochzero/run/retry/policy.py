@@ -146,7 +146,7 @@ def load_policy(name: str | Path) -> Policy:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CatalogError(f"{path}: cannot be read: {error}") from error
+        raise CatalogError(f"{path} cannot be read: {error}") from error
     return _policy(path.stem, str(path), text)
 
 
@@ -167,7 +167,7 @@ def _policy(name: str, where: str, text: str) -> Policy:
         raise CatalogError(f"{where}: invalid TOML: {error}") from error
     rules = values.pop("rules", [])
     if not isinstance(rules, list) or not rules:
-        raise CatalogError(f"{where}: has no [[rules]]")
+        raise CatalogError(f"{where} has no [[rules]]")
     head = {"source": "", "budget": "failure", "reset_by_progress": True, "most": 20} | values
     policy: Policy = _made(
         Policy,
@@ -189,7 +189,7 @@ def _policy(name: str, where: str, text: str) -> Policy:
 def _rule(where: str, number: int, values: Any) -> RetryRule:
     where = f"{where}: rule {number}"
     if not isinstance(values, Mapping):
-        raise CatalogError(f"{where}: is not a table")
+        raise CatalogError(f"{where} is not a table")
     when = values.get("when", {})
     if not isinstance(when, Mapping):
         raise CatalogError(f"{where}: when is not a table")

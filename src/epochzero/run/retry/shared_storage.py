@@ -133,8 +133,8 @@ def _named(diagnosis: Diagnosis, started: Start) -> Iterator[PurePath]:
 
 def _texts(diagnosis: Diagnosis) -> list[str]:
     """What the failure says."""
-    said = [diagnosis.root.text] if diagnosis.root else []
-    return said + ([diagnosis.exception.message] if diagnosis.exception else [])
+    messages = [diagnosis.root.text] if diagnosis.root else []
+    return messages + ([diagnosis.exception.message] if diagnosis.exception else [])
 
 
 def _mount(path: PurePath, listed: str) -> tuple[str, str]:

@@ -83,7 +83,7 @@ def parse_pod(pod: Mapping[str, Any], job: Mapping[str, Any], now: datetime) -> 
         return Allocation("RUNNING", True, False, left)
     if not state and left is not None and left <= 0:
         state = "TIMEOUT"
-    # A Job that is suspended deletes its pods and makes others when it goes on: a queue such as Kueue does that.
+    # A Job that is suspended deletes its pods and makes others when it continues: a queue such as Kueue does that.
     if not state and job.get("spec", {}).get("suspend"):
         state = "REQUEUED"
     state = state or "CANCELLED"

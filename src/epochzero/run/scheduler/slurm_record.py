@@ -23,7 +23,7 @@ from pathlib import Path
 from epochzero.diagnose import Diagnoser
 from epochzero.diagnose.facts import Facts, facts_of_sacct
 from epochzero.diagnose.model import Diagnosis
-from epochzero.errors import EpochZeroError, InputError
+from epochzero.errors import EpochZeroError, InputError, writing
 from epochzero.logs.source import find_logs
 from epochzero.run.observers.watcher import Clock
 from epochzero.run.records.identity import attempt_folder, derived_job
@@ -131,12 +131,10 @@ def record_job(job: SlurmJob, home: Path, *, logs: Sequence[Path] = ()) -> Path 
     folder = attempt_folder(home, job.identity, job.attempt)
     if folder.exists() or _was_run(job, home):
         return None
-    try:
+    with writing(home):
         folder.parent.mkdir(parents=True, exist_ok=True)
         # Whoever looks at the runs meanwhile finds the attempt whole or not at all.
         making = Path(tempfile.mkdtemp(prefix="record-", dir=home))
-    except OSError as error:
-        raise InputError(f"{home}: cannot be written: {error.strerror}") from error
     try:
         _write(job, making, logs)
         with suppress(OSError):
@@ -176,13 +174,13 @@ def _sacct(words: Sequence[str], environment: Mapping[str, str]) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(f"sacct cannot be executed: {error}") from error
     if done.returncode:
-        told = (done.stderr.strip().splitlines() or ["no message"])[0]
-        raise InputError(f"sacct failed with exit code {done.returncode}: {told}")
+        stated = (done.stderr.strip().splitlines() or ["no message"])[0]
+        raise InputError(f"sacct failed with exit code {done.returncode}: {stated}")
     return done.stdout
 
 
 def _epilog_row(environment: Mapping[str, str]) -> Row:
-    """The variables of an epilog as a row of sacct; nothing where the job's end is not told."""
+    """The variables of an epilog as a row of sacct; nothing where the job's end is not stated."""
     row = {field: environment.get(variable, "") for field, variable in _EPILOG.items()}
     if not row["ExitCode"]:
         return {}
@@ -211,7 +209,7 @@ def _job(rows: Sequence[Row], of_epilog: Row) -> SlurmJob:
     name = row.get("JobName") or "batch"
     folder = row.get("WorkDir", "")
     usual = str(Path(folder, f"slurm-{row.get('JobID') or number}.out"))
-    told = (row.get("StdOut") or usual, row.get("StdErr", ""))
+    stated = (row.get("StdOut") or usual, row.get("StdErr", ""))
     restarts = row.get("Restarts", "")
     return SlurmJob(
         number=number,
@@ -223,7 +221,7 @@ def _job(rows: Sequence[Row], of_epilog: Row) -> SlurmJob:
         nodes=row.get("NodeList") or platform.node(),
         attempt=int(restarts) + 1 if restarts.isdigit() else 1,
         facts=facts,
-        logs=tuple(dict.fromkeys(Path(folder, path) for path in told if path)),
+        logs=tuple(dict.fromkeys(Path(folder, path) for path in stated if path)),
     )
 
 
@@ -314,7 +312,7 @@ def _copy(path: Path, kept: Logs, user: str | None) -> bool:
     except OSError as error:
         if user is not None:
             return False
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
     return True
 
 

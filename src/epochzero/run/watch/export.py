@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from epochzero.errors import InputError
+from epochzero.errors import InputError, writing
 from epochzero.run.watch.history import Series, TrainingHistory
 
 _OF_LAYERS = ("mean", "std", "constant", "zeros")
@@ -46,7 +46,7 @@ def write_tensorboard(history: TrainingHistory, folder: Path) -> int:
     except ImportError as error:
         raise InputError("tensorboard is not installed: pip install tensorboard") from error
     count = 0
-    try:
+    with writing(folder):
         writer = EventFileWriter(str(folder))
         for name, series in curves(history):
             count += bool(len(series))
@@ -54,6 +54,4 @@ def write_tensorboard(history: TrainingHistory, folder: Path) -> int:
                 scalar = Summary.Value(tag=name, simple_value=float(value))
                 writer.add_event(Event(step=int(iteration), summary=Summary(value=[scalar])))
         writer.close()
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
     return count

@@ -89,7 +89,7 @@ def with_own(path: Path) -> Mapping[str, Assumption]:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read as TOML: {error}") from error
+        raise InputError(f"{path} cannot be read as TOML: {error}") from error
     found = dict(assumptions())
     for name, value in data.items():
         if name not in found:

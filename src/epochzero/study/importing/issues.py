@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from epochzero.errors import InputError
+from epochzero.errors import InputError, reading
 from epochzero.locate.report import seconds
 
 _PULL_KEYS = (
@@ -55,10 +55,8 @@ def read_issues(path: Path) -> tuple[list[Issue], dict[str, int]]:
     Raises:
         InputError: the file cannot be read, or contains no issues.
     """
-    try:
+    with reading(path):
         text = path.read_text("utf-8-sig", errors="replace")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     issues: dict[int, Issue] = {}
     left_out: dict[str, int] = {}
     for entry in _entries(text, path):
@@ -71,7 +69,7 @@ def read_issues(path: Path) -> tuple[list[Issue], dict[str, int]]:
         else:
             issues[issue.number] = issue
     if not issues:
-        raise InputError(f"{path}: contains no issues; expected the output of `gh issue list --json` or of GitHub's REST API, "
+        raise InputError(f"{path} contains no issues; expected the output of `gh issue list --json` or of GitHub's REST API, "
 "with number, title, body, createdAt and closedAt")  # fmt: skip
     return list(issues.values()), left_out
 

@@ -132,7 +132,7 @@ def _of_question(
         (words[a], words[b], int(both[a, b] + both[b, a]))
         for a, b in combinations(range(len(words)), 2)
     ]
-    labels = sorted(class_scores(words, both), key=lambda label: -label.true - label.said)
+    labels = sorted(class_scores(words, both), key=lambda label: -label.true - label.predicted)
     return QuestionAgreement(
         question.name,
         records=len(answers),
@@ -140,7 +140,7 @@ def _of_question(
         pairs=pairs,
         fleiss=fleiss_kappa(counts) if by_all else None,
         fleiss_records=len(by_all),
-        labels=tuple(label for label in labels if label.true + label.said),
+        labels=tuple(label for label in labels if label.true + label.predicted),
         confused=tuple(sorted((row for row in confused if row[2]), key=lambda row: -row[2])),
     )
 

@@ -12,7 +12,7 @@ import os
 import re
 from pathlib import Path
 
-from epochzero.errors import InputError
+from epochzero.errors import InputError, writing
 from epochzero.study.labelling.journal import LabelJournal, Labels, read_journal
 from epochzero.study.labelling.scheme import SCHEMES, Scheme, load_scheme, scheme_of
 
@@ -41,7 +41,7 @@ class LabelFolder:
             return load_scheme(name or SCHEMES[0])
         if name is not None and load_scheme(name).version != begun.version:
             raise InputError(
-                f"{self.path}: was started with other questions or definitions ({begun.title}); omit --scheme to "
+                f"{self.path} was started with other questions or definitions ({begun.title}); omit --scheme to "
                 "continue with them, or label a copy of the file with the new ones"
             )
         return begun
@@ -56,7 +56,7 @@ class LabelFolder:
         """
         if not _NAME.fullmatch(annotator):
             raise InputError(
-                f"{annotator!r}: not a valid annotator name; use at most 64 letters, digits, - and _"
+                f"{annotator!r} is not a valid annotator name; use at most 64 letters, digits, - and _"
             )
         folder = self._adjudicated if adjudicating else self.path
         journal = LabelJournal(folder / f"{annotator}.jsonl", scheme.version)
@@ -72,7 +72,7 @@ class LabelFolder:
         """
         found = _read_all(self.path)
         if not found:
-            raise InputError(f"{self.path}: contains no labels yet")
+            raise InputError(f"{self.path} contains no labels yet")
         return found
 
     def adjudicated(self) -> dict[str, Labels]:
@@ -85,17 +85,15 @@ class LabelFolder:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            raise InputError(f"{self._scheme_file}: cannot be read: {error}") from error
+            raise InputError(f"{self._scheme_file} cannot be read: {error}") from error
         return scheme_of(data, str(self._scheme_file))
 
     def _keep(self, scheme: Scheme) -> None:
         """Write a temporary file first: two annotators may start at the same time."""
         aside = self._scheme_file.with_name(f"scheme.json.{os.getpid()}")
-        try:
+        with writing(self._scheme_file):
             aside.write_text(scheme.to_json() + "\n", encoding="utf-8")
             aside.replace(self._scheme_file)
-        except OSError as error:
-            raise InputError(f"{self._scheme_file}: cannot be written: {error.strerror}") from error
 
 
 def _read_all(folder: Path) -> dict[str, Labels]:

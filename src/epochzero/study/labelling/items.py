@@ -90,7 +90,7 @@ def read_items(path: Path) -> Items:
     if not found:
         why = "; ".join(f"{count:,} {reason}" for reason, count in left_out.items())
         raise InputError(
-            f"{path}: contains no records to label{f' ({why})' if why else ''}. Each line must be a JSON object "
+            f"{path} contains no records to label{f' ({why})' if why else ''}. Each line must be a JSON object "
             f"with one of {', '.join((*_TITLES, *_TEXTS))}"
         )
     return Items(tuple(found.values()), left_out)

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from epochzero.errors import InputError
+from epochzero.errors import InputError, reading, writing
 from epochzero.platform import lock
 
 Did = Literal["answer", "skip", "undo", "note"]
@@ -88,10 +88,8 @@ def read_journal(path: Path) -> Labels:
     Raises:
         InputError: it cannot be read.
     """
-    try:
+    with reading(path):
         lines = path.read_bytes().split(b"\n") if path.exists() else []
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     labels = Labels()
     for line in filter(bytes.strip, lines):
         try:
@@ -118,11 +116,9 @@ class LabelJournal(AbstractContextManager["LabelJournal"]):
     def __init__(self, path: Path, version: str) -> None:
         self.path = path
         self._version = version
-        try:
+        with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("a+b", buffering=0)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
         try:
             lock(self._file.fileno())
         except OSError as error:
@@ -151,11 +147,7 @@ class LabelJournal(AbstractContextManager["LabelJournal"]):
         self.labels.add(decision)
 
     def _write(self, line: bytes) -> None:
-        try:
+        with writing(self.path):
             if self._file.write(line) != len(line):
-                raise InputError(f"{self.path}: cannot be written completely: the disk may be full")
+                raise InputError(f"{self.path} cannot be written completely: the disk may be full")
             os.fsync(self._file)
-        except OSError as error:
-            raise InputError(
-                f"{self.path}: cannot be written: {error.strerror or error}"
-            ) from error

@@ -156,7 +156,7 @@ def load_scheme(name: str) -> Scheme:
             text = Path(name).read_text(encoding="utf-8")
         except (OSError, UnicodeError) as error:
             raise InputError(
-                f"{name}: cannot be read: {error}; a scheme is {', '.join(SCHEMES)} or a TOML file"
+                f"{name} cannot be read: {error}; a scheme is {', '.join(SCHEMES)} or a TOML file"
             ) from error
     try:
         return scheme_of(tomllib.loads(text), name)
@@ -182,7 +182,7 @@ def scheme_of(data: Mapping[str, Any], name: str) -> Scheme:
     except KeyError as error:
         raise InputError(f"{name}: {error} is missing in the scheme") from error
     except (TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{name}: is not a label scheme: {error}") from error
+        raise InputError(f"{name} is not a label scheme: {error}") from error
     return scheme
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from epochzero.code import Cache, History, Repository, Snapshot, is_test
-from epochzero.errors import InputError
+from epochzero.errors import InputError, reading
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.report import PastReport, Report, seconds
 
@@ -77,10 +77,8 @@ def clones(folder: Path) -> Mapping[str, Path]:
         InputError: the directory does not exist.
     """
     found = {}
-    try:
+    with reading(folder):
         entries = sorted(folder.iterdir())
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be read: {error.strerror or error}") from error
     for entry in entries:
         for path in (entry / "repo" / ".git", entry / "repo", entry / ".git", entry):
             if (path / "objects").is_dir():

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from epochzero.errors import InputError
+from epochzero.errors import reading
 from epochzero.study.localization.measuring import Measured
 from epochzero.study.localization.ranks import ranked_paths
 
@@ -30,10 +30,8 @@ def read_rankings(path: Path) -> tuple[Rankings, Mapping[str, int]]:
     """
     found: defaultdict[str, dict[str, Sequence[str]]] = defaultdict(dict)
     left_out: Counter[str] = Counter()
-    try:
+    with reading(path):
         lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     for line in lines:
         try:
             row = json.loads(line)

@@ -167,7 +167,7 @@ def _number(form: FormData, name: str) -> float:
     try:
         number = float(_text(form, name))
     except ValueError as error:
-        raise InputError(f"{name}: not a number") from error
+        raise InputError(f"{name} is not a number") from error
     if not 0 <= number < 1 << 53:
-        raise InputError(f"{name}: not a positive number")
+        raise InputError(f"{name} is not a positive number")
     return number

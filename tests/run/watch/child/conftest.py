@@ -28,7 +28,7 @@ class Heard(list[dict[str, Any]]):
 def watched(every: int = 1, path: str | None = None) -> Iterator[Heard]:
     """Watches what happens within; nothing may go wrong there."""
     heard = Heard()
-    observer = Observer(Records(path, hear=heard.append), Schedule(every=every))
+    observer = Observer(Records(path, on_record=heard.append), Schedule(every=every))
     hooks = Hooks(observer)
     hooks.install()
     try:

@@ -221,7 +221,7 @@ def test_of_short_steps_most_are_left_out_and_all_are_counted() -> None:
     seconds = itertools.count(0.0, 1e-6)
     records: list[dict[str, Any]] = []
     schedule = Schedule(clock=lambda: next(seconds))
-    observer = Observer(Records(hear=records.append), schedule)
+    observer = Observer(Records(on_record=records.append), schedule)
     hooks = Hooks(observer)
     hooks.install()
     model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1), nn.Linear(4, 1))

@@ -414,8 +414,8 @@ def _without_ours(shown: traceback.TracebackException | None) -> None:
 
 def main() -> None:
     """Reads the spec, runs the job and leaves as it did."""
-    descriptor, told = int(sys.argv[1]), int(sys.argv[2])
-    records = Records(told)
+    descriptor, records_out = int(sys.argv[1]), int(sys.argv[2])
+    records = Records(records_out)
     with os.fdopen(descriptor, "rb") as file:
         spec = json.load(file)
     environment, folder = dict(os.environ), os.getcwd()
@@ -429,13 +429,13 @@ def main() -> None:
     if dry.launches:
         records.end()
         again = {**spec, **_launched(dry.launches), "seconds": max(seconds, 1.0)}
-        _begin_anew(again, told, VARIABLES | environment, folder)
+        _begin_anew(again, records_out, VARIABLES | environment, folder)
     if onward:
         variables = [f"{name}={value}" for name, value in onward["variables"].items()]
         records.emit("resumed", argv=[*variables, *onward["argv"]])
         records.end()
         again = {**spec, "argv": onward["argv"], "seconds": max(seconds, 1.0), "resume": False}
-        _begin_anew(again, told, environment | onward["variables"], folder)
+        _begin_anew(again, records_out, environment | onward["variables"], folder)
     os._exit(status & 0xFF)
 
 

@@ -21,8 +21,8 @@ class StandIn(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     Args:
         roots: of the user's code.
-        assume: is told that it stands in.
-        configured: is told the configuration of each engine.
+        assume: called with the assumption that it stands in.
+        configured: called with the configuration of each engine.
     """
 
     def __init__(

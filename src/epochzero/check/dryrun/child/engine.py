@@ -148,7 +148,7 @@ def modules(configured: Callable[[dict[str, Any]], None]) -> dict[str, dict[str,
     Parameters
     ----------
     configured
-        Is told the configuration of each engine.
+        Called with the configuration of each engine.
     """
 
     def initialize(

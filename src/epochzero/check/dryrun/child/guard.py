@@ -43,7 +43,7 @@ def install(
     os.makedirs(temporary, exist_ok=True)
     os.environ["TMPDIR"] = tempfile.tempdir = temporary
     redirect(scratch, emit)
-    sys.addaudithook(_Auditor(scratch, emit, is_users).hear)
+    sys.addaudithook(_Auditor(scratch, emit, is_users).on_event)
 
 
 def listen(emit: Callable[[dict[str, Any]], None], is_users: Callable[[str], bool]) -> None:
@@ -53,7 +53,7 @@ def listen(emit: Callable[[dict[str, Any]], None], is_users: Callable[[str], boo
         emit: takes the records ``network`` and ``spawned``.
         is_users: whether the code in a file is the user's.
     """
-    sys.addaudithook(_Listener(emit, is_users).hear)
+    sys.addaudithook(_Listener(emit, is_users).on_event)
 
 
 # -- What is heard -----------------------------------------------------------------------------
@@ -71,9 +71,9 @@ class _Listener:
     ) -> None:
         self.emit = emit
         self.is_users = is_users
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
 
-    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def on_event(self, event: str, arguments: tuple[Any, ...]) -> None:
         """An audit hook."""
         if address := _outside(event, arguments):
             self._tell({"kind": "network", "address": address})
@@ -91,8 +91,8 @@ class _Listener:
 
     def _tell(self, record: dict[str, Any]) -> None:
         text = str(record)
-        if text not in self.told:
-            self.told.add(text)
+        if text not in self.reported:
+            self.reported.add(text)
             self.emit(record)
 
 
@@ -126,9 +126,9 @@ class _Auditor(_Listener):
         super().__init__(emit, is_users)
         self.allowed = (*HARMLESS, scratch + "/")
 
-    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def on_event(self, event: str, arguments: tuple[Any, ...]) -> None:
         """An audit hook."""
-        super().hear(event, arguments)
+        super().on_event(event, arguments)
         if event == "open":
             path, _, flags = arguments
             if isinstance(flags, int) and flags & WRITES:

@@ -2,7 +2,7 @@
 
 A list to which each iteration adds gets its last items once more for those that are left out, so that it
 and what is made of it have their true sizes; with true values only where these take little memory. On a
-pretended GPU the memory that outlives its iteration is extrapolated from the trace, which is told where
+pretended GPU the memory that outlives its iteration is extrapolated from the trace, which is reported where
 iterations are left out.
 """
 

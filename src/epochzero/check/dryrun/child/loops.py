@@ -481,7 +481,7 @@ def limiters(frame: FrameType, line: int) -> Iterator[Loop]:
 
 
 class _Coming(Source):
-    """The coming iterations of a ``while`` loop: as many as its test, if it can be told, lets run."""
+    """The coming iterations of a ``while`` loop: as many as its test, if it is known, lets run."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop

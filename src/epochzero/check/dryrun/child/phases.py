@@ -1,4 +1,4 @@
-"""Which parts of a job were run, told by what of torch, numpy and the standard library it calls.
+"""Which parts of a job were run, recognized by what of torch, numpy and the standard library it calls.
 
 The phase of the taxonomy that a part belongs to depends on where it runs: in a loop that trains,
 before it or after it.

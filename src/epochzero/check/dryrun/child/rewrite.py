@@ -6,7 +6,7 @@
         if epoch % 10 == 0: save()                 ...
 
 The tests in a loop's body that depend on its variable, or on a counter that it advances, become
-functions of the coming value, so that the limiter (`loops`) can tell which iterations matter. All
+functions of the coming value, so that the limiter (`loops`) knows which iterations matter. All
 nodes keep the user's lines.
 """
 
@@ -63,7 +63,7 @@ class _Rewriter(ast.NodeTransformer):
         return _located([head, node], node)
 
     def visit_While(self, node: ast.While) -> list[ast.stmt]:
-        """``while`` goes on as long as the limiter and the user's test do."""
+        """``while`` continues as long as the limiter and the user's test do."""
         if _yields(node):
             return [self._deeper(node)]
         endless = isinstance(node.test, ast.Constant)
@@ -281,7 +281,7 @@ def _thunk(value: ast.expr) -> ast.expr:
 
 
 def _derived(node: ast.For | ast.While) -> dict[str, ast.expr]:
-    """Names that the body gives one value, which can be told from others."""
+    """Names that the body gives one value, which can be distinguished from others."""
     values: dict[str, list[ast.expr]] = {}
     for inner in _inside(node):
         if isinstance(inner, ast.Assign):

@@ -13,7 +13,7 @@ from epochzero.check.dryrun.child.emit import Records
 
 
 def put(made: Sequence[tuple[str, str]], records: Records) -> None:
-    """Copy each file or folder to its path; what cannot be put there is told of.
+    """Copy each file or folder to its path; what cannot be put there is reported.
 
     Args:
         made: pairs of where it lies and where it is wanted, both absolute; an empty folder lies nowhere.

@@ -35,7 +35,7 @@ def watched(
     """What is done to each library's module once it is imported.
 
     Args:
-        phases: to which the parts are told.
+        phases: to which the parts are reported.
         runtime: of the loops.
         devices: that JAX sees, all of them this machine's CPU.
     """
@@ -180,11 +180,11 @@ class _Traced:
         def fitted(estimator: Any, *given: Any, **options: Any) -> Any:
             if not hasattr(type(estimator), "predict"):
                 return fit(estimator, *given, **options)
-            told = {**dict(zip(("X", "y"), given)), **options}  # noqa: B905
+            passed = {**dict(zip(("X", "y"), given)), **options}  # noqa: B905
             # What is fitted inside another has its rows already.
-            rows = None if self._fits else self._rows(estimator, told.get("X"), told.get("y"))
+            rows = None if self._fits else self._rows(estimator, passed.get("X"), passed.get("y"))
             if rows is not None:
-                many = told["X"].shape[0]
+                many = passed["X"].shape[0]
                 given = tuple(_at(value, rows, many) for value in given)
                 options = {name: _at(value, rows, many) for name, value in options.items()}
             self._fits += 1
@@ -284,8 +284,8 @@ class _Traced:
         operations = _operations(function, arguments, options)
         if operations < OPERATIONS:
             return None
-        told = f"a call of {operations:.0e} operations gives ones in the shapes of its answer"
-        self._phases.shortened(told, 1)
+        passed = f"a call of {operations:.0e} operations gives ones in the shapes of its answer"
+        self._phases.shortened(passed, 1)
         return function.eval_shape(*arguments, **options)
 
     def _compiled(self, function: _Function) -> _Function:
@@ -340,10 +340,10 @@ def _rounds_apart(train: _Function, names: Iterable[str]) -> _Function:
 
     @functools.wraps(train)
     def trained(params: Any, *arguments: Any, **options: Any) -> Any:
-        told = [params[name] for name in names if name in params]
-        if told:
+        passed = [params[name] for name in names if name in params]
+        if passed:
             params = {name: value for name, value in params.items() if name not in names}
-            options["num_boost_round"] = told[0]
+            options["num_boost_round"] = passed[0]
             arguments = arguments[:1]
         return train(params, *arguments, **options)
 

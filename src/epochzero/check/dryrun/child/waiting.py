@@ -45,7 +45,7 @@ class HangWatcher(threading.Thread):
 
     def run(self) -> None:
         """Watch until the process ends."""
-        idle, told = 0, False
+        idle, reported = 0, False
         before = self._progress()
         while True:
             time.sleep(PAUSE_S)
@@ -54,11 +54,11 @@ class HangWatcher(threading.Thread):
             before = now
             idle = idle + 1 if quiet else 0
             place = self._place() if idle >= IDLE_TIMES else None
-            if place and not told:
+            if place and not reported:
                 self._records.emit("waiting", **place)
-            elif told and not place:
+            elif reported and not place:
                 self._records.emit("moving")
-            told = place is not None
+            reported = place is not None
 
     def _progress(self) -> tuple[float, int, int, int]:
         runtime = self._runtime

@@ -1,7 +1,7 @@
 """Libraries that are configured to use DeepSpeed, if it is not installed: they train without it.
 
 The model is in half precision as with it, on a pretended GPU. What ZeRO makes of the memory is reckoned
-afterwards, from the configuration that is told.
+afterwards, from the configuration that is reported.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def adjusted(phases: Phases) -> dict[str, Callable[[ModuleType], None]]:
     """What is done to each library's module once it is imported; nothing where DeepSpeed is installed.
 
     Args:
-        phases: to which the configuration is told.
+        phases: to which the configuration is reported.
     """
     if importlib.util.find_spec("deepspeed"):
         return {}
@@ -49,7 +49,7 @@ class _Without:
         self._config: dict[str, Any] = {}
 
     def accelerator(self, module: Any) -> None:
-        """``Accelerator(deepspeed_plugin=...)``, or one that `accelerate launch` was told of."""
+        """``Accelerator(deepspeed_plugin=...)``, or one given to `accelerate launch`."""
         kind = module.Accelerator
         make, prepare = kind.__init__, kind.prepare
         parameters = inspect.signature(make)
@@ -105,7 +105,7 @@ class _Without:
         ]
 
     def arguments(self, module: Any) -> None:
-        """``TrainingArguments(deepspeed=...)``, or what `accelerate launch` was told."""
+        """``TrainingArguments(deepspeed=...)``, or what `accelerate launch` was given."""
         check = module.TrainingArguments.__post_init__
 
         @functools.wraps(check)

@@ -220,27 +220,27 @@ def _assumptions(
 ) -> Sequence[str]:
     names = [event.name for event in trace.events if isinstance(event, Mark)]
     handles = sum(name in WORKSPACES for name in names)
-    told = [
+    stated = [
         f"allocated to {ALLOCATED_ERROR:.0%} and reserved to {RESERVED_ERROR:.0%}: more than the"
         " errors of the benchmark, since temporary memory inside kernels (cuDNN) is not seen",
         "the batches that the dry run saw are the largest",
         *trace.assumed,
     ]
     if handles:
-        told.append(f"{handles} cuBLAS workspaces of {workspace / MIB:g} MiB")
+        stated.append(f"{handles} cuBLAS workspaces of {workspace / MIB:g} MiB")
     if not any(name.startswith("step ") for name in names):
-        told.append("no optimizer's step was seen: its states are missing")
+        stated.append("no optimizer's step was seen: its states are missing")
     elif "step 2" not in names:
-        told.append("one step was seen: in the second, optimizer states and activations meet")
+        stated.append("one step was seen: in the second, optimizer states and activations meet")
     if options.expandable_segments:
-        told.append("expandable segments, as the environment says")
+        stated.append("expandable segments, as the environment says")
     for name in options.not_modelled:
-        told.append(f"the allocator's option {name} is left out")
+        stated.append(f"the allocator's option {name} is left out")
     if processes > 1:
-        told.append(f"each of {processes} processes takes what the first does")
+        stated.append(f"each of {processes} processes takes what the first does")
     if corrected.runs:
-        told.append(
+        stated.append(
             f"times {corrected.likely:.2f} ({corrected.low:.2f} to {corrected.high:.2f}), as past runs"
             f" of the job took it: {corrected.runs}"
         )
-    return told
+    return stated

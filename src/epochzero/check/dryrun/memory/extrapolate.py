@@ -36,7 +36,7 @@ def extrapolated(trace: Trace) -> Trace:
         least=None
         if most.sizes == least.sizes
         else replace(trace, events=tuple(least.events()), kinds=least.kinds),
-        assumed=(*trace.assumed, *most.told()),
+        assumed=(*trace.assumed, *most.assumptions()),
     )
 
 
@@ -75,7 +75,7 @@ class _MemoryGrowth:
                 yield from map(Free, self._with.get(event.storage, ()))
         yield from self._added.get(len(self._trace.events), ())
 
-    def told(self) -> Iterator[str]:
+    def assumptions(self) -> Iterator[str]:
         """The lines that keep something, for people, with the loop in which each keeps most."""
         for (path, line), (size, count) in self._most.items():
             if size >= MIB:

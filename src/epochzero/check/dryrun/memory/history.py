@@ -42,8 +42,8 @@ class PastPeak:
     @classmethod
     def of_failure(cls, job: Job, gpu: str, message: str) -> PastPeak | None:
         """A run that was out of memory, by torch's message; None where that has no numbers."""
-        told = OutOfMemory.read(message)
-        return cls(same_job(job), gpu, 0, told.allocated, told.wanted) if told else None
+        error = OutOfMemory.read(message)
+        return cls(same_job(job), gpu, 0, error.allocated, error.wanted) if error else None
 
     def ratio(self, now: int) -> float:
         """Of what it took, or would have at least, to what was estimated, then or ``now``."""

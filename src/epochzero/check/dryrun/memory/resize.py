@@ -61,15 +61,17 @@ def fused(trace: Trace) -> Trace:
     """A job with ``torch.compile`` takes between what is traced and what its compiler surely keeps.
 
     What is no result of a product, a convolution or attention may be fused into the operation that needs
-    it, or computed anew in backward (``torch/_functorch/partitioners.py``: ``compute_intensive_ops``).
+    it, or recomputed in backward (``torch/_functorch/partitioners.py``: ``compute_intensive_ops``).
     """
 
     def size(alloc: Alloc, kind: str) -> int:
         lasting = kind not in ("activation", "temporary") or alloc.storage in trace.computed
         return alloc.size if lasting else 0
 
-    told = (
+    assumptions = (
         "torch.compile is left out: as much as the program takes as written, or as little as its products,"
         " convolutions and attention leave"
     )
-    return replace(trace, least=resized(trace.least or trace, size), assumed=(*trace.assumed, told))
+    return replace(
+        trace, least=resized(trace.least or trace, size), assumed=(*trace.assumed, assumptions)
+    )

@@ -109,7 +109,7 @@ class Trace:
         return self.kinds.get(storage, "temporary")
 
     def site(self, event: Alloc) -> AllocationSite:
-        """What made an allocation; an empty place where that is not told."""
+        """What made an allocation; an empty place where that is unknown."""
         known = 0 <= event.site < len(self.sites)
         return self.sites[event.site] if known else AllocationSite("", 0, "")
 
@@ -149,8 +149,8 @@ def _trace(records: Iterable[Any]) -> Trace:
     names: dict[int, str] = {}
     for record in records:
         if "kinds" in record:
-            told = record["kinds"].items()
-            kinds.update({int(key): kind for key, kind in told if kind in KINDS})
+            kinds_of = record["kinds"].items()
+            kinds.update({int(key): kind for key, kind in kinds_of if kind in KINDS})
         elif "names" in record:
             names.update({int(key): str(name) for key, name in record["names"].items()})
         elif "where" in record:

@@ -95,11 +95,11 @@ def partitioned(trace: Trace, zero: Zero, processes: int) -> Trace:
     """
     most = _Engine(trace, zero, processes, least=False)
     least = _Engine(trace.least or trace, zero, processes, least=True)
-    told = f"ZeRO stage {zero.stage} over {processes} GPUs is reckoned, DeepSpeed's engine does not run"
+    assumption = f"ZeRO stage {zero.stage} over {processes} GPUs is reckoned, DeepSpeed's engine does not run"
     return replace(
         most.trace(),
         least=least.trace(),
-        assumed=(*trace.assumed, told),
+        assumed=(*trace.assumed, assumption),
     )
 
 

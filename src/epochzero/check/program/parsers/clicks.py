@@ -59,19 +59,19 @@ class _Option:
     def is_argument(self) -> bool:
         return not self.flags
 
-    def said(self, name: str) -> object:
+    def keyword(self, name: str) -> object:
         """A keyword if it is known; else None."""
         value = self.spec.keywords.get(name)
         return value.value if isinstance(value, Constant) else None
 
     @property
     def takes_value(self) -> bool:
-        flag = self.said("is_flag") or self.off or "flag_value" in self.spec.keywords
-        return self.is_argument or not (flag or self.said("count"))
+        flag = self.keyword("is_flag") or self.off or "flag_value" in self.spec.keywords
+        return self.is_argument or not (flag or self.keyword("count"))
 
     @property
     def nargs(self) -> int:
-        nargs = self.said("nargs")
+        nargs = self.keyword("nargs")
         return nargs if isinstance(nargs, int) else 1
 
     @property
@@ -84,11 +84,11 @@ def _option(spec: OptionSpec) -> _Option:
     flags: list[str] = []
     off: list[str] = []
     name = ""
-    for said in spec.flags:
-        if not said.startswith("-"):
-            name = said
+    for keyword in spec.flags:
+        if not keyword.startswith("-"):
+            name = keyword
             continue
-        on, slash, other = said.partition("/")
+        on, slash, other = keyword.partition("/")
         flags.append(on.strip())
         if slash:
             off.append(other.strip())
@@ -224,12 +224,12 @@ class _CommandLine:
         values = [
             use[0] if option.nargs == 1 and len(use) == 1 else Items("tuple", use) for use in uses
         ]
-        multiple = option.said("multiple")
+        multiple = option.keyword("multiple")
         self.values[option.name] = Items("tuple", tuple(values)) if multiple else values[-1]
 
     @staticmethod
     def _flag(option: _Option, given: Sequence[tuple[str, ...]], place: SourceLocation) -> Value:
-        if option.said("count"):
+        if option.keyword("count"):
             return Constant(len(given), place)
         if "flag_value" in option.spec.keywords:
             return option.spec.keywords["flag_value"]
@@ -240,15 +240,15 @@ class _CommandLine:
         default = option.spec.keywords.get("default")
         if default is not None:
             return default
-        if option.uncertain or "envvar" in option.spec.keywords or option.said("prompt"):
+        if option.uncertain or "envvar" in option.spec.keywords or option.keyword("prompt"):
             return Anything("not given on the command line")
-        if option.said("multiple") or option.nargs == -1:
+        if option.keyword("multiple") or option.nargs == -1:
             return Items("tuple", ())
         return Constant(None if option.takes_value else False, option.spec.place)
 
     def _missing(self, option: _Option) -> None:
         required = option.spec.keywords.get("required")
-        needed = option.said("required") is True or (
+        needed = option.keyword("required") is True or (
             required is None and option.is_argument and option.nargs != -1
         )
         elsewhere = {"default", "envvar", "prompt"} & set(option.spec.keywords)
@@ -283,7 +283,7 @@ class _CommandLine:
     def _converted(self, option: _Option, text: str, place: SourceLocation) -> Value:
         kind = option.spec.keywords.get("type")
         if kind is None:
-            default = option.said("default")
+            default = option.keyword("default")
             name = type(default).__name__ if isinstance(default, bool | int | float) else "str"
             return self._simple(option, name, text, place)
         if isinstance(kind, External):
@@ -327,8 +327,8 @@ class _CommandLine:
 
     def _choice(self, option: _Option, kind: Instance, text: str, place: SourceLocation) -> Value:
         try:
-            said = plain(kind.arguments[0] if kind.arguments else kind.keywords["choices"])
-            choices = [str(choice) for choice in said]  # type: ignore[attr-defined]
+            keyword = plain(kind.arguments[0] if kind.arguments else kind.keywords["choices"])
+            choices = [str(choice) for choice in keyword]  # type: ignore[attr-defined]
         except (KeyError, TypeError, ValueError):
             return Constant(text, place)
         sensitive = constant_of(kind.keywords.get("case_sensitive"), True)

@@ -48,7 +48,7 @@ class Tensor(Anything):
     is_last: bool = False
 
 
-class NotKnown(Exception):  # noqa: N818 -- no error: nothing can be told
+class NotKnown(Exception):  # noqa: N818 -- no error: nothing is known
     """The sizes depend on something unknown."""
 
 

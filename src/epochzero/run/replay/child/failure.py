@@ -32,7 +32,7 @@ def of_exception(error: BaseException, encode: Encode) -> dict[str, Any]:
     walked = list(_walked(error.__traceback__))
     own = [(frame, line) for frame, line in walked if is_user(frame.f_code.co_filename)]
     frames = [_told(frame, line) for frame, line in walked[-MOST_FRAMES:]]
-    told = {
+    record = {
         "kind": "exception",
         "type": _type(error),
         "message": str(error)[:MOST_MESSAGE],
@@ -40,7 +40,7 @@ def of_exception(error: BaseException, encode: Encode) -> dict[str, Any]:
         "place": _told(*own[-1]) if own else None,
         "arguments": _arguments(own[-1][0], encode) if own else {},
     }
-    return told | _of_worker(str(error), frames)
+    return record | _of_worker(str(error), frames)
 
 
 def _of_worker(message: str, frames: list[dict[str, Any]]) -> dict[str, Any]:
@@ -59,9 +59,9 @@ def _of_worker(message: str, frames: list[dict[str, Any]]) -> dict[str, Any]:
     own = [frame for frame in inner if is_user(frame["path"])]
     if not own:
         return {}
-    told = {"frames": [*frames, *inner][-MOST_FRAMES:], "place": own[-1], "arguments": {}}
+    record = {"frames": [*frames, *inner][-MOST_FRAMES:], "place": own[-1], "arguments": {}}
     raised = _TYPE.search(trace, found[-1].end())
-    return told | ({"type": raised[1]} if raised else {})
+    return record | ({"type": raised[1]} if raised else {})
 
 
 def of_exit(code: Any, frame: FrameType | None, encode: Encode) -> dict[str, Any]:

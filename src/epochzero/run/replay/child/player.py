@@ -174,23 +174,23 @@ class Player:
             iterator._next_index()
         course, states = self._course, self._snapshot["states"]
         course.jumps(self._snapshot["position"])
-        told = dict(states["items"])
-        self._unloaded = [dict(item["items"]) for item in told["models"]["items"]]
+        stored = dict(states["items"])
+        self._unloaded = [dict(item["items"]) for item in stored["models"]["items"]]
         for kind, living in (
             ("optimizers", course.optimizers),
             ("schedulers", course.schedulers),
             ("scalers", course.scalers),
         ):
-            items = told[kind]["items"]
+            items = stored[kind]["items"]
             if len(items) != len(list(living)):
                 self._stop(f"the program has {len(list(living))} {kind}, but had {len(items)}")
             for value, state in zip(living, items, strict=True):
                 self._load(kind, value, state)
         set_random_states(self._snapshot["random"])
 
-    def _load(self, kind: str, target: Any, told: Any) -> None:
+    def _load(self, kind: str, target: Any, stored: Any) -> None:
         state = {}
-        for name, value in (told or {"items": ()})["items"]:
+        for name, value in (stored or {"items": ()})["items"]:
             try:
                 state[name] = decode(value, self._tensors)
             except LeftOutError as error:
@@ -229,9 +229,9 @@ class Player:
         if name is None:
             self._stop("the samples that failed in a worker were not recorded")
             return None
-        told = read_json(self._folder / name)
-        set_random_states(told["random"])
-        indices = decode(told["indices"], self._tensors)
+        stored = read_json(self._folder / name)
+        set_random_states(stored["random"])
+        indices = decode(stored["indices"], self._tensors)
         kinds: Any = _DatasetKind
         fetcher = kinds.create_fetcher(
             iterator._dataset_kind, iterator._dataset, iterator._auto_collation,

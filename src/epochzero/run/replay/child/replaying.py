@@ -116,13 +116,17 @@ class ProcessReplay(ExitObserver):
         assert self._manifest is not None
         course = self._course
         start = self._manifest["time"] - self._manifest["elapsed_s"]
-        told: dict[str, Any] = {"why": why, "failure": failure, "versions": packages() | versions()}
-        told["changed"] = sorted(self.sources.changed)
-        told["later"] = self._inputs.changed_between(start, self._began)
+        record: dict[str, Any] = {
+            "why": why,
+            "failure": failure,
+            "versions": packages() | versions(),
+        }
+        record["changed"] = sorted(self.sources.changed)
+        record["later"] = self._inputs.changed_between(start, self._began)
         if course is not None:
             import torch
 
-            told |= {
+            record |= {
                 "deterministic": torch.are_deterministic_algorithms_enabled(),
                 "losses": [loss if loss - loss == 0 else str(loss) for loss in course.losses()],
                 "position": course.position(),
@@ -133,12 +137,12 @@ class ProcessReplay(ExitObserver):
             if self._asked["inspect"]:
                 from epochzero.run.replay.child.looks import table
 
-                told["table"] = table(course)
+                record["table"] = table(course)
             if self._asked["walk"]:
-                told["walk"] = self._player.walked()
+                record["walk"] = self._player.walked()
         if self._folder.name != self._asked["told_by"]:
             return
-        line = json.dumps(told, default=str).encode() + b"\n"
+        line = json.dumps(record, default=str).encode() + b"\n"
         descriptor = os.open(self._asked["records"], os.O_WRONLY | os.O_APPEND)
         with open(descriptor, "wb") as stream:
             stream.write(line)

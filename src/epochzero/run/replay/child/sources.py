@@ -261,45 +261,45 @@ def states_as_json(
         states: of the generators.
         start: their seeds at the start; a generator that has drawn nothing since is encoded by its seed.
     """
-    told: dict[str, Any] = {}
+    stored: dict[str, Any] = {}
     for name, state in states.items():
         if start and name in start and _is_fresh(name, state, start[name]):
-            told[name] = {"seed": start[name]}
+            stored[name] = {"seed": start[name]}
         elif name == "random":
             version, words, gauss = state
-            told[name] = [version, array("I", words).tobytes().hex(), gauss]
+            stored[name] = [version, array("I", words).tobytes().hex(), gauss]
         elif name == "numpy":
             kind, words, *rest = state
-            told[name] = [kind, words.tobytes().hex(), *rest]
+            stored[name] = [kind, words.tobytes().hex(), *rest]
         else:
-            told[name] = ctypes.string_at(state.data_ptr(), state.numel()).hex()
-    return told
+            stored[name] = ctypes.string_at(state.data_ptr(), state.numel()).hex()
+    return stored
 
 
-def set_random_states(told: Mapping[str, Any]) -> None:
+def set_random_states(stored: Mapping[str, Any]) -> None:
     """Restore the states of existing generators from `states_as_json`."""
     torch: Any = sys.modules["torch"]
-    if isinstance(told["random"], Mapping):
-        random.setstate(random.Random(told["random"]["seed"]).getstate())
+    if isinstance(stored["random"], Mapping):
+        random.setstate(random.Random(stored["random"]["seed"]).getstate())
     else:
-        version, words, gauss = told["random"]
+        version, words, gauss = stored["random"]
         random.setstate((version, tuple(_words(words)), gauss))
-    if isinstance(told["torch"], Mapping):
-        torch.set_rng_state(_fresh_torch(told["torch"]["seed"]))
+    if isinstance(stored["torch"], Mapping):
+        torch.set_rng_state(_fresh_torch(stored["torch"]["seed"]))
     else:
-        torch.set_rng_state(_bytes(torch, told["torch"]))
-    if "numpy" in told:
+        torch.set_rng_state(_bytes(torch, stored["torch"]))
+    if "numpy" in stored:
         # NumPy imports it when it is first used, which in the captured run was before the snapshot.
         numpy: Any = import_module("numpy.random")
-        if isinstance(told["numpy"], Mapping):
-            numpy.set_state(_fresh_numpy(told["numpy"]["seed"]))
+        if isinstance(stored["numpy"], Mapping):
+            numpy.set_state(_fresh_numpy(stored["numpy"]["seed"]))
         else:
-            kind, words, *rest = told["numpy"]
+            kind, words, *rest = stored["numpy"]
             numpy.set_state((kind, _words(words), *rest))
     if torch.cuda.is_available():
         for number in range(torch.cuda.device_count()):
-            if f"cuda:{number}" in told:
-                torch.cuda.set_rng_state(_bytes(torch, told[f"cuda:{number}"]), number)
+            if f"cuda:{number}" in stored:
+                torch.cuda.set_rng_state(_bytes(torch, stored[f"cuda:{number}"]), number)
 
 
 def _words(text: str) -> array[int]:

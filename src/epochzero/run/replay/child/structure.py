@@ -87,49 +87,49 @@ def _tensor_of_array(value: Any) -> torch.Tensor | None:
         return None
 
 
-def decode(told: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
+def decode(encoded: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
     """Decode a value; its tensors are copies.
 
     Raises:
         LeftOutError: a part of it was not stored, or its type does not exist.
         ValueError, KeyError, TypeError: the data are invalid.
     """
-    if type(told) in _PLAIN or type(told) is float:
-        return told
-    kind = told["kind"]
+    if type(encoded) in _PLAIN or type(encoded) is float:
+        return encoded
+    kind = encoded["kind"]
     if kind == "tensor":
-        return tensors[told["name"]].clone().requires_grad_(bool(told["requires_grad"]))
+        return tensors[encoded["name"]].clone().requires_grad_(bool(encoded["requires_grad"]))
     if kind == "array":
-        return tensors[told["name"]].numpy().copy()
+        return tensors[encoded["name"]].numpy().copy()
     if kind == "float":
-        return float(told["value"])
+        return float(encoded["value"])
     if kind == "bytes":
-        return bytes.fromhex(told["value"])
+        return bytes.fromhex(encoded["value"])
     if kind == "dict":
-        return {decode(k, tensors): decode(v, tensors) for k, v in told["items"]}
+        return {decode(k, tensors): decode(v, tensors) for k, v in encoded["items"]}
     if kind in ("list", "tuple", "named"):
-        items = [decode(item, tensors) for item in told["items"]]
-        return items if kind == "list" else _tuple(told, items)
+        items = [decode(item, tensors) for item in encoded["items"]]
+        return items if kind == "list" else _tuple(encoded, items)
     if kind == "object":
-        return _object(told, {n: decode(v, tensors) for n, v in told["fields"].items()})
-    raise LeftOutError(f"a {told.get('type')} was not recorded")
+        return _object(encoded, {n: decode(v, tensors) for n, v in encoded["fields"].items()})
+    raise LeftOutError(f"a {encoded.get('type')} was not recorded")
 
 
-def _tuple(told: Mapping[str, Any], items: list[Any]) -> Any:
-    if told["kind"] == "tuple":
+def _tuple(encoded: Mapping[str, Any], items: list[Any]) -> Any:
+    if encoded["kind"] == "tuple":
         return tuple(items)
-    kind = _type(told["type"])
+    kind = _type(encoded["type"])
     names = getattr(kind, "_fields", None)
     if not issubclass(kind, tuple) or names is None or len(names) != len(items):
-        raise LeftOutError(f"{told['type']} has changed")
+        raise LeftOutError(f"{encoded['type']} has changed")
     return tuple.__new__(kind, items)
 
 
-def _object(told: Mapping[str, Any], fields: dict[str, Any]) -> Any:
+def _object(encoded: Mapping[str, Any], fields: dict[str, Any]) -> Any:
     """Return an object with these fields, without running any of its code."""
-    kind = _type(told["type"])
+    kind = _type(encoded["type"])
     if not (dataclasses.is_dataclass(kind) or issubclass(kind, collections.UserDict)):
-        raise LeftOutError(f"{told['type']} has changed")
+        raise LeftOutError(f"{encoded['type']} has changed")
     made = object.__new__(kind)
     for name, value in fields.items():
         object.__setattr__(made, name, value)

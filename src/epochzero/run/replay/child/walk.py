@@ -191,7 +191,7 @@ class Walk:
         tensors: dict[str, torch.Tensor] = {}
         for n, call in enumerate(calls):
             tensors |= {f"{n}.{name}": tensor for name, tensor in call["tensors"].items()}
-        told = {
+        recorded = {
             "schema": SCHEMA,
             "operators": len(self._records),
             "why": why,
@@ -202,7 +202,7 @@ class Walk:
             "sources": self._sources(culprit),
             "calls": [{k: c[k] for k in ("kind", "name", "given")} for c in calls],
         }
-        return told, tensors
+        return recorded, tensors
 
     def _sources(self, culprit: Record | None) -> list[Record]:
         """Return the operators that produced the inputs of an operator."""
@@ -366,22 +366,22 @@ def _in_float64(func: Any, args: Any, kwargs: Any, outputs: list[torch.Tensor]) 
 
 def _range(tensor: torch.Tensor) -> Record:
     """Shape, type and range of a tensor, and the number of elements that are not finite."""
-    told: Record = {
+    recorded: Record = {
         "shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch."),
         "min": None, "max": None, "nan": 0, "inf": 0,
     }  # fmt: skip
     if not is_kept(tensor) or not 0 < tensor.numel() <= MOST_READ or tensor.is_complex():
-        return told
+        return recorded
     values = tensor.detach()
     if values.is_floating_point():
         values = values.float() if values.dtype is not torch.float64 else values
-        told["nan"] = int(torch.isnan(values).sum())
-        told["inf"] = int(torch.isinf(values).sum())
-        if told["nan"] or told["inf"]:
+        recorded["nan"] = int(torch.isnan(values).sum())
+        recorded["inf"] = int(torch.isinf(values).sum())
+        if recorded["nan"] or recorded["inf"]:
             values = values[torch.isfinite(values)]
     if values.numel():
-        told["min"], told["max"] = values.min().item(), values.max().item()
-    return told
+        recorded["min"], recorded["max"] = values.min().item(), values.max().item()
+    return recorded
 
 
 def _call(kind: str, name: str, given: Any) -> Call:
@@ -396,10 +396,10 @@ def _call(kind: str, name: str, given: Any) -> Call:
         return key
 
     args, kwargs = given
-    told = {"args": [encode(_plain(a), put) for a in args],
+    recorded = {"args": [encode(_plain(a), put) for a in args],
             "kwargs": {k: encode(_plain(v), put) for k, v in kwargs.items()}}  # fmt: skip
     size = sum(t.numel() * t.element_size() for t in tensors.values())
-    return {"kind": kind, "name": name, "given": told, "tensors": tensors, "bytes": size}
+    return {"kind": kind, "name": name, "given": recorded, "tensors": tensors, "bytes": size}
 
 
 def _plain(value: Any) -> Any:

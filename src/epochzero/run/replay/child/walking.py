@@ -67,11 +67,11 @@ class WalkingPlayer(Player):
         if not self._walk.has_begun:
             return None
         self._walk.end()
-        told, tensors = self._walk.found(getattr(sys, "last_value", None))
-        told |= {"versions": versions(), "python": sys.executable}
+        record, tensors = self._walk.found(getattr(sys, "last_value", None))
+        record |= {"versions": versions(), "python": sys.executable}
         if sum(t.numel() * t.element_size() for t in tensors.values()) <= MOST_TOLD_BYTES:
-            told["tensors"] = {name: told_tensor(tensor) for name, tensor in tensors.items()}
-        return told
+            record["tensors"] = {name: told_tensor(tensor) for name, tensor in tensors.items()}
+        return record
 
 
 def told_tensor(tensor: torch.Tensor) -> dict[str, Any]:

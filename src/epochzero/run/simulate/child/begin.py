@@ -52,7 +52,7 @@ def begin_python(python: ModuleType, environment: Mapping[str, str]) -> None:
         ]
         replace_files(_quotas, ())
         for quota in _quotas:
-            sys.addaudithook(quota.hear)
+            sys.addaudithook(quota.on_event)
     if request["modules"] or request["own_modules"]:
         sys.meta_path[:] = [
             finder
@@ -62,14 +62,14 @@ def begin_python(python: ModuleType, environment: Mapping[str, str]) -> None:
         ]
     if request["unseen"] or not request["namespaces"]:
         places = _Places(request)
-        sys.addaudithook(places.hear)
+        sys.addaudithook(places.on_event)
         for name in ("stat", "lstat", "access"):
             setattr(os, name, places.looking(getattr(os, name)))
     if not request["network"] and not request["namespaces"]:
         sys.addaudithook(_unreachable)
     if request["python_processes"] is not None:
         counting = _ProcessLimit(request["python_processes"])
-        sys.addaudithook(counting.hear)
+        sys.addaudithook(counting.on_event)
         for name in _STARTING_THREADS:
             if hasattr(threading, name):
                 setattr(threading, name, counting.starting(getattr(threading, name)))
@@ -143,7 +143,7 @@ class _Places:
         mounts = () if request["namespaces"] else request["mounts"]
         self._mounts = {mount["path"]: mount["writable"] for mount in mounts}
 
-    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def on_event(self, event: str, arguments: tuple[Any, ...]) -> None:
         """An audit hook."""
         if event == "open":
             path, _, flags = arguments
@@ -232,7 +232,7 @@ class _ProcessLimit:
         self._most = most
         self._session = os.getsid(0)
 
-    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def on_event(self, event: str, arguments: tuple[Any, ...]) -> None:
         """An audit hook."""
         if event in _FORKING and self._count() >= self._most:
             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))

@@ -41,7 +41,7 @@ class Quota:
         self._opened = False
         self._next_s = 0.0
 
-    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def on_event(self, event: str, arguments: tuple[Any, ...]) -> None:
         """An audit hook: notes what is about to be written."""
         if event == "open" and isinstance(arguments[2], int) and arguments[2] & _WRITES:
             self._note(arguments[0])

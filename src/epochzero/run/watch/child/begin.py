@@ -112,15 +112,17 @@ def _of_job(environment: Mapping[str, str]) -> Here | None:
     return _begun[path]
 
 
-def watch_here(hear: Callable[[dict[str, Any]], None], every: int, values: Iterable[str]) -> Here:
+def watch_here(
+    on_record: Callable[[dict[str, Any]], None], every: int, values: Iterable[str]
+) -> Here:
     """Watches this process from now on.
 
     Args:
-        hear: is given each record.
+        on_record: called with each record.
         every: as of `Schedule`.
         values: as of `Observer`.
     """
-    here = Here(Records(hear=hear), every, values)
+    here = Here(Records(on_record=on_record), every, values)
     here.watch_torch()
     keras = sys.modules.get("keras")
     if hasattr(keras, "Model"):

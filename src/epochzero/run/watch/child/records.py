@@ -35,7 +35,7 @@ class Records:
 
     Args:
         path: of the file; None for none.
-        hear: is given each record as it is made; None for no callback.
+        on_record: called with each record as it is made; None for no callback.
         append: write behind what is in the file, whoever wrote that.
         rank: the rank of this process, asked before it writes first; None or 0 for the first or only one. Others have a file of
             their own, as of `rank_path`.
@@ -44,14 +44,14 @@ class Records:
     def __init__(
         self,
         path: str | None = None,
-        hear: Callable[[dict[str, Any]], None] | None = None,
+        on_record: Callable[[dict[str, Any]], None] | None = None,
         *,
         append: bool = False,
         rank: Callable[[], int | None] = lambda: None,
     ) -> None:
         self._path = path
         self._rank = rank
-        self._hear = hear
+        self._on_record = on_record
         self._process = os.getpid()
         self._lines: list[bytes] = []
         self._written = 0
@@ -71,8 +71,8 @@ class Records:
         if os.getpid() != self._process or self._written > MOST_BYTES:
             return
         record = {"kind": kind, **plain(fields)}
-        if self._hear is not None:
-            self._hear(record)
+        if self._on_record is not None:
+            self._on_record(record)
         if self._path is None:
             return
         self._trains = self._trains or kind in _TRAINS

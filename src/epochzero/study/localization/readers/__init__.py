@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from epochzero.errors import InputError
+from epochzero.errors import InputError, reading
 from epochzero.logs.source import GZIP
 from epochzero.study.localization.readers import bugsinpy, denchmark, shared, swebench
 from epochzero.study.parquet import is_parquet, parquet_rows
@@ -63,13 +63,11 @@ def read_reports(path: Path) -> Reports:
 
 
 def _read(path: Path) -> Iterator[Record | str]:
-    try:
+    with reading(path):
         if path.is_dir():
             yield from _folder(path)
         else:
             yield from map(_record, _rows(path))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def _folder(path: Path) -> Iterator[Record | str]:
@@ -82,7 +80,7 @@ def _folder(path: Path) -> Iterator[Record | str]:
         yield from map(denchmark.read, reports)
     else:
         raise InputError(
-            f"{path}: contains neither Denchmark's files (XML or JSON) nor BugsInPy's project.info files"
+            f"{path} contains neither Denchmark's files (XML or JSON) nor BugsInPy's project.info files"
         )
 
 
@@ -105,7 +103,7 @@ def _rows(path: Path) -> Iterator[Record | str]:
                 if line.strip():
                     yield _object(line)
         except (EOFError, gzip.BadGzipFile) as error:
-            raise InputError(f"{path}: is truncated or damaged: {error}") from error
+            raise InputError(f"{path} is truncated or damaged: {error}") from error
 
 
 def _object(line: bytes) -> Record | str:

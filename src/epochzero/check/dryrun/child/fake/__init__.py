@@ -156,7 +156,7 @@ def _tensors_read(faked: FakeGpuFacts) -> Iterator[None]:
 def _torch_as_on_a_gpu(
     mode: FakeGpu, capability: tuple[int, int], faked: FakeGpuFacts
 ) -> Iterator[None]:
-    """The few places where torch itself must be told that the fakes are what they seem."""
+    """The few places where torch itself must treat the fakes as real."""
     dispatch: Any = FakeTensorMode.__torch_dispatch__
     swap: Any = torch.utils.swap_tensors
     make, typed = torch.nn.Parameter.__new__, torch.Tensor.type

@@ -102,7 +102,7 @@ def by_shape(saved: Callable[[str, int], None]) -> Iterator[None]:
     Parameters
     ----------
     saved
-        Is told the path of each file that `torch.save` writes, and how many bytes its tensors have.
+        Called with the path of each file that `torch.save` writes, and how many bytes its tensors have.
     """
     load, save = torch.load, torch.save
 

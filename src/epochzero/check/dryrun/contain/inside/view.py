@@ -1,7 +1,7 @@
 """The file system as the job sees it: all of it there, none of it written to.
 
 Every file system gets an overlay whose changes go to memory (tmpfs). An unprivileged user may not
-put one over a folder with mounts below it; such a folder is built anew, entry by entry, and what
+put one over a folder with mounts below it; such a folder is rebuilt, entry by entry, and what
 can have no overlay at all is read-only. ``/dev``, ``/proc`` and ``/sys`` are the job's own.
 
 Source: the kernel's documentation, filesystems/overlayfs.rst.
