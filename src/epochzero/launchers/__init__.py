@@ -106,7 +106,8 @@ class Launcher:
         set_on_nodes: a variable that is set on the machines where it runs jobs; empty if that is
             the machine on which it is called.
         exports_environment: whether the job gets the environment of the submitting shell, or may get it.
-        reserves: beginnings of the names of variables that the system sets.
+        reserves: beginnings of the names of variables that only the system sets.
+        may_set: beginnings of the names of other variables that it may set.
         elsewhere: what its processes have elsewhere: ``files`` (they see another file system),
             ``processes`` (they are no children of the launcher).
         processes: how its processes recognize it.
@@ -139,6 +140,7 @@ class Launcher:
     set_on_nodes: str = ""
     exports_environment: bool = False
     reserves: tuple[str, ...] = ()
+    may_set: tuple[str, ...] = ()
     elsewhere: frozenset[str] = frozenset()
     processes: tuple[ProcessVariables, ...] = ()
     log_prefixes: tuple[LogPrefix, ...] = ()
@@ -241,7 +243,7 @@ def variables_with_value(value: str) -> frozenset[str]:
 
 _TUPLES = (
     "names", "modules", "subcommands", "operands", "groups", "tests", "resources", "directives", "submitted_from",
-    "home_unless", "environments", "reserves", "rank_logs", "job_logs",
+    "home_unless", "environments", "reserves", "may_set", "rank_logs", "job_logs",
 )  # fmt: skip
 _SETS = ("pairs", "flags", "elsewhere")
 

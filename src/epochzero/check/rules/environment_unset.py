@@ -140,6 +140,11 @@ RULE = Rule(
         ---- ignored if
         +$ torchrun --nproc_per_node=2 train.py
          import os
+        ---- ignored if
+        +$ flux run -n 2 python train.py
+         import os
+        -rank = int(os.environ['RANK'])  # <-
+        +broker = os.environ['FLUX_URI']
         ----
         from omegaconf import OmegaConf
 

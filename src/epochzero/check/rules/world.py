@@ -8,20 +8,7 @@ from epochzero.check.launch.model import COMMAND, Job
 from epochzero.check.program.events import Lookup
 from epochzero.check.program.values import Constant, Value
 from epochzero.check.rule import Program, SourceLocation, Target
-
-# Prefixes of variables that a launcher may set in addition to those of the job.
-_SETS = {
-    "sbatch": ("SLURM_", "SBATCH_", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"),
-    "salloc": ("SLURM_", "SALLOC_", "CUDA_VISIBLE_DEVICES"),
-    "srun": ("SLURM_", "SRUN_", "CUDA_VISIBLE_DEVICES", "PMI"),
-    "qsub": ("PBS_", "SGE_", "PE_"),
-    "bsub": ("LSB_", "LS_"),
-    "mpirun": ("OMPI_", "PMI", "MV2_", "I_MPI_"),
-    "horovodrun": ("HOROVOD_", "OMPI_"),
-    "torchrun": ("TORCHELASTIC_", "TORCH_", "ROLE_", "GROUP_", "OMP_NUM_THREADS"),
-    "accelerate": ("ACCELERATE_", "FSDP_", "TORCHELASTIC_", "GROUP_", "ROLE_", "OMP_NUM_THREADS"),
-    "deepspeed": ("CROSS_", "LOCAL_SIZE", "CUDA_VISIBLE_DEVICES"),
-}
+from epochzero.launchers import by_name
 
 _TAKES_A_GPU = ("torch.cuda.set_device", "deepspeed.init_distributed", "deepspeed.initialize")
 
@@ -173,6 +160,5 @@ def uses_gpus(program: Program) -> bool:
 
 def is_set(name: str, job: Job) -> bool:
     """Whether the job or one of its launchers sets an environment variable, or may set it."""
-    if name in job.environment or "kubectl" in job.launchers:
-        return True
-    return any(name.startswith(_SETS.get(launcher, ())) for launcher in job.launchers)
+    tools = filter(None, map(by_name().get, job.launchers))
+    return name in job.environment or any(name.startswith(t.reserves + t.may_set) for t in tools)
