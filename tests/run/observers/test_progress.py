@@ -14,7 +14,7 @@ from epochzero.run.observers.progress import (
     ProgressWatcher,
     formats,
     progressed,
-    told,
+    reported,
 )
 from epochzero.run.observers.watcher import Clock
 from epochzero.run.records.model import JobEvent, JobProgress, Record
@@ -34,7 +34,7 @@ def test_each_format_reads_its_examples(format: ProgressFormat, example: dict[st
     line = example["line"]
     expected = {name: value for name, value in example.items() if name != "line"}
     assert format.reported(line, line.lower()) == expected
-    assert told(line).items() >= expected.items(), "another format tells it otherwise"
+    assert reported(line).items() >= expected.items(), "another format tells it otherwise"
 
 
 @pytest.mark.parametrize("format", formats(), ids=lambda format: format.name)
@@ -144,7 +144,7 @@ def test_a_flood_of_output_costs_little() -> None:
 
 @given(st.text())
 def test_any_line_can_be_read(line: str) -> None:
-    told(line)
+    reported(line)
 
 
 @given(st.lists(st.binary()))
