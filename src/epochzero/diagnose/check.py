@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from epochzero.diagnose.catalog import Catalog, Signature, load_file
-from epochzero.diagnose.timeline import match_event
+from epochzero.diagnose.judgment import match_event
 from epochzero.errors import CatalogError
 from epochzero.logs.events import events_of
 from epochzero.logs.scan import Scanner

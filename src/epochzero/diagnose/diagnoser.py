@@ -13,8 +13,9 @@ from epochzero.diagnose.ending import absence, earlier_failures
 from epochzero.diagnose.facts import Facts, find_facts
 from epochzero.diagnose.model import CodeFrame, Consequence, Diagnosis, ExceptionInfo, Root
 from epochzero.diagnose.reading import prepare
+from epochzero.diagnose.root_cause import WAITED
 from epochzero.diagnose.similar_paths import nearest_path
-from epochzero.diagnose.timeline import WAITED, Timeline, order
+from epochzero.diagnose.timeline import Timeline, order
 from epochzero.diagnose.verdict import JobContext, verdict
 from epochzero.errors import InputError
 from epochzero.logs.events import LogEvent, events_of

@@ -8,15 +8,10 @@ from functools import partial
 from itertools import pairwise
 
 from epochzero.diagnose.facts import Facts
+from epochzero.diagnose.judgment import JudgedEvent, ends_process, reports_death
 from epochzero.diagnose.model import JobDeath
-from epochzero.diagnose.timeline import (
-    DAY,
-    JudgedEvent,
-    Timeline,
-    absent_rank,
-    ends_process,
-    reports_death,
-)
+from epochzero.diagnose.root_cause import DAY, absent_rank
+from epochzero.diagnose.timeline import Timeline
 from epochzero.logs.prefix import split
 
 

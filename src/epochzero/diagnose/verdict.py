@@ -17,6 +17,13 @@ from epochzero.diagnose.confidence import confidence
 from epochzero.diagnose.ending import death, silence, survival
 from epochzero.diagnose.facts import Facts, signal_name
 from epochzero.diagnose.fingerprint import fingerprint, is_weak, weak_fingerprint
+from epochzero.diagnose.judgment import (
+    BURST_LINES,
+    EXCEPTION,
+    JudgedEvent,
+    asserts_in_kernel,
+    reports_death,
+)
 from epochzero.diagnose.model import (
     MOST_FRAMES,
     Basis,
@@ -29,14 +36,7 @@ from epochzero.diagnose.model import (
 )
 from epochzero.diagnose.phase import TRAINING, phase_of, reads_sample
 from epochzero.diagnose.reading import read
-from epochzero.diagnose.timeline import (
-    BURST_LINES,
-    EXCEPTION,
-    JudgedEvent,
-    Timeline,
-    asserts_in_kernel,
-    reports_death,
-)
+from epochzero.diagnose.timeline import Timeline
 from epochzero.logs.events import LogEvent
 from epochzero.logs.progress import last_form
 from epochzero.logs.traceback import Frame
