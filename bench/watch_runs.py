@@ -38,7 +38,7 @@ _LIMIT_S = 900
 _ALONE = ("keras", "lightning", "transformers")
 _PRELOADED = ("numpy", "sklearn.datasets", "sklearn.model_selection", "sklearn.preprocessing")
 _OF_PUBLIC = (
-    "matplotlib.pyplot", "pandas", "gymnasium", "keras", "lightning.pytorch", "torch._dynamo", "torch_geometric.nn",
+    "matplotlib.pyplot", "pandas", "gymnasium", "keras", "lightning.pytorch", "pytorch_lightning", "torch._dynamo", "torch_geometric.nn",
     "torch_geometric.datasets", "torch_geometric.loader",
 )  # fmt: skip
 """Importing them takes longer than most of these programs may train."""
