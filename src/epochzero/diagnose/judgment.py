@@ -146,6 +146,7 @@ def is_of_launcher(judged: JudgedEvent) -> bool:
 
 
 def speaks_of_death(event: LogEvent) -> bool:
+    """Whether an error message reports that a process died."""
     first = event.message.partition("\n")[0][:LOOKED_AT]
     marked = event.level in ("ERROR", "FATAL") and not _STOPPED.search(first)
     return marked and _DEATH.search(first) is not None
@@ -171,6 +172,7 @@ OF_PEERS = frozenset({"communication_failure", "interrupted", "timeout"})
 
 
 def judge(event: LogEvent, catalog: Catalog, number: int) -> JudgedEvent:
+    """The judgment of an event, which is the given one in reading order."""
     match = match_event(event, catalog)
     if match is None and event.kind == "line" and LOSS_NAN.search(event.message[:LOOKED_AT]):
         return JudgedEvent(event, None, "cause", "loss_nan", WEAK, number)
@@ -230,6 +232,7 @@ SIGNALLED = frozenset({"KeyboardInterrupt", "SignalException"})
 
 
 def is_signal(event: LogEvent) -> bool:
+    """Whether an exception is Python's response to a signal."""
     return event.type.rpartition(".")[2] in SIGNALLED
 
 
