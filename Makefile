@@ -3,7 +3,8 @@
 # make quick  check style, run the tests that need no torch, database or browser
 # make test-slurm  run the tests that need a Slurm: as root, with Debian's slurm-wlm and munge
 # make bench  measure everything that the README claims
-# make gpu    measure on a GPU what only a GPU can show, in ten minutes; GPU_PYTHON=... has torch for CUDA
+# make gpu    measure on a GPU what only a GPU can show, in ten minutes; GPU_PYTHON=... has torch for CUDA;
+#             GPU_OPTIONS=--stand-in tries it on the CPU
 # make docs   regenerate the pages of signatures, rules and figures
 # make site   build the documentation site into build/site
 
@@ -53,10 +54,10 @@ bench: $(VENV)/bench
 GPU_OUT ?= gpu-results
 ifdef GPU_PYTHON
 gpu:
-	$(GPU_PYTHON) bench/gpu.py --out $(GPU_OUT)
+	$(GPU_PYTHON) bench/gpu.py --out $(GPU_OUT) $(GPU_OPTIONS)
 else
 gpu: $(VENV)/gpu
-	$(VENV)/gpu/bin/python bench/gpu.py --out $(GPU_OUT)
+	$(VENV)/gpu/bin/python bench/gpu.py --out $(GPU_OUT) $(GPU_OPTIONS)
 endif
 
 $(VENV)/gpu: $(VENV)/python pyproject.toml

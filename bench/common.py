@@ -61,6 +61,8 @@ RESULTS = Path(
 ).absolute()
 SEED = 20_200_627
 """Of everything that is drawn at random."""
+STAND_IN = "EPOCHZERO_BENCH_STAND_IN"
+"""Environment variable that is set where the CPU stands in for a GPU."""
 
 
 class DataFile:
@@ -258,7 +260,9 @@ def _machine() -> dict[str, object]:
 
 
 def _gpu_model() -> dict[str, str]:
-    """GPU and driver; nothing on a machine without one."""
+    """GPU and driver; nothing on a machine without one, or that none was used for a measurement of GPUs."""
+    if os.environ.get(STAND_IN):
+        return {"gpu": "none: stand-in on the CPU"}
     if not shutil.which("nvidia-smi"):
         return {}
     command = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]

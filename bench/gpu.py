@@ -5,7 +5,8 @@
 Each part is a process of its own with a time limit and a result file, so that a run that is cut off counts for what it
 finished. ``DIR/gpu.tar.gz`` is rewritten after each part; it has the result files, the recorded logs of
 ``lab/gpu`` and the output of each part. ``--stand-in`` runs the same without a GPU: on the CPU, and for memory on
-the simulated GPU. What it writes proves that the parts work, and nothing about a GPU.
+the simulated GPU, with longer limits. What it writes proves that the parts work, and nothing about a GPU; each
+result file says so, and ``gpu_stand_in.json`` lists how each part ended.
 """
 
 from __future__ import annotations
@@ -23,8 +24,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from common import STAND_IN, save
+
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parent
+SLOWER = 20
+"""So much longer is each limit without a GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ PARTS = (
     Part("fit", ("survive.py",), 80, device=True),
     Part("samples", ("gpu/samples.py",), 60, stand_in=True),
     Part("full", ("gpu/failures.py", "--which", "alone"), 100, stand_in=True),
-    Part("hang", ("gpu/nccl_hang.py",), 60),
+    Part("hang", ("gpu/nccl_hang.py",), 60, stand_in=True),
     Part("capture", ("capture_overhead.py", "--steps", "40", "--models", "resnet18", "gpt2"), 90, device=True),
 )  # fmt: skip
 
@@ -67,7 +72,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--parts", default=",".join(part.name for part in PARTS))
     parser.add_argument("--stand-in", action="store_true", help="without a GPU")
-    parser.add_argument("--seconds", type=float, default=600, help="for all parts together")
+    parser.add_argument(
+        "--seconds", type=float, default=600, help="for all parts together, with a GPU"
+    )
     parser.add_argument("--estimates", type=Path, help="of memory_gpu.py --estimate")
     parser.add_argument("--rivals", type=Path, metavar="VENV", help="has torch-preflight")
     options = parser.parse_args()
@@ -76,7 +83,11 @@ def main() -> None:
     work = out.parent / f"{out.name}-work"
     for folder in ("results", "output", "lab"):
         (work / folder).mkdir(parents=True, exist_ok=True)
-    end = time.monotonic() + options.seconds
+    if options.stand_in:
+        os.environ[STAND_IN] = "1"
+    slower = SLOWER if options.stand_in else 1
+    end = time.monotonic() + options.seconds * slower
+    ended: dict[str, str] = {}
     wanted = options.parts.split(",")
     together = [part for part in PARTS if part.name in wanted and not part.timed]
     groups = [together, *([part] for part in PARTS if part.name in wanted and part.timed)]
@@ -86,9 +97,19 @@ def main() -> None:
             print(f"no time left for {', '.join(part.name for part in group)}", flush=True)
             continue
         with ThreadPoolExecutor(len(group)) as pool:
-            for part in group:
-                pool.submit(_run, part, _command(part, options), left, work)
+            runs = {
+                part.name: pool.submit(
+                    _run, part, _command(part, options), min(slower * part.seconds, left), work
+                )
+                for part in group
+            }
+        ended |= {name: run.result() for name, run in runs.items()}
         _pack(work, out)
+    if options.stand_in:
+        save(
+            "gpu_stand_in",
+            {"parts": ended, "exited_with_0": sum(end.endswith(" 0") for end in ended.values())},
+        )
 
 
 def _command(part: Part, options: argparse.Namespace) -> list[str]:
@@ -105,7 +126,8 @@ def _command(part: Part, options: argparse.Namespace) -> list[str]:
     return command
 
 
-def _run(part: Part, command: Sequence[str], left: float, work: Path) -> None:
+def _run(part: Part, command: Sequence[str], limit: float, work: Path) -> str:
+    """How it ended."""
     environment = {
         **os.environ,
         "EPOCHZERO_BENCH_RESULTS": str(work / "results"),
@@ -129,13 +151,14 @@ def _run(part: Part, command: Sequence[str], left: float, work: Path) -> None:
         ) as process,
     ):
         try:
-            end = f"exit code {process.wait(min(part.seconds, left))}"
+            end = f"exit code {process.wait(limit)}"
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             end = "time limit"
     lines = output.read_text(encoding="utf-8", errors="replace").splitlines()
     title = f"=== {part.name}: {end}, {time.monotonic() - began:.0f} s"
     print("\n".join([title, *(line[:200] for line in lines[-8:])]), flush=True)
+    return end
 
 
 def _pack(work: Path, out: Path) -> None:

@@ -1,10 +1,12 @@
 """A real hang of NCCL on two GPUs, under `epochzero run`: the flight recorder's dump names the rank and the line.
 
-Skipped with fewer than two GPUs, which the result file says.
+Skipped with fewer than two GPUs, which the result file says. ``--stand-in`` runs the same program on two processes of
+the CPU, which write no dump.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -22,14 +24,17 @@ import torch
 import torch.distributed as dist
 
 rank = int(os.environ["LOCAL_RANK"])
-torch.cuda.set_device(rank)
-dist.init_process_group("nccl")
-x = torch.ones(1024, device="cuda")
+cuda = torch.cuda.is_available()
+if cuda:
+    torch.cuda.set_device(rank)
+dist.init_process_group("nccl" if cuda else "gloo")
+x = torch.ones(1024, device="cuda" if cuda else "cpu")
 for step in range(20):
     if step == 5 and rank == 1:
         continue  # One all-reduce too few.
     dist.all_reduce(x)
-    torch.cuda.synchronize()
+    if cuda:
+        torch.cuda.synchronize()
     print(f"rank {rank} step {step}", flush=True)
 dist.barrier()
 """
@@ -39,9 +44,12 @@ def main() -> None:
     """Runs the job, prints, and saves the result."""
     import torch
 
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--stand-in", action="store_true", help="without a GPU")
+    stand_in = parser.parse_args().stand_in
     count = torch.cuda.device_count()
     numbers: dict[str, Any] = {"gpus": count}
-    if count < 2:
+    if count < 2 and not stand_in:
         numbers["skipped"] = "a hang of NCCL needs two GPUs"
     else:
         numbers |= _hung()
