@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import multiprocessing
 import os
 import random
 import secrets
@@ -33,14 +34,14 @@ from common import RESULTS, SEED, data_file, percentile, save, scratch
 from scale_model import ASSUMED, Fleet, Measured, simulate
 
 from epochzero.diagnose import Diagnoser
-from epochzero.logs.source import find_logs
+from epochzero.logs.source import Log, find_logs
 from epochzero.scale import read_rows
 
 DATA = "failures/unlabelled.jsonl.gz"
 LAB = Path(__file__).resolve().parent.parent / "lab" / "logs"
 TOKEN = "EPOCHZERO_BENCH"
 SAMPLED_EVERY_S = 0.1
-OVERHEAD_LOGS = 3_000
+OVERHEAD_LOGS = 20_000
 ROWS_AT_ONCE = 5_000
 FITTED = 3
 """So many of the smallest runs the model gets."""
@@ -78,7 +79,7 @@ class Ran:
 def main() -> None:
     """Measures, prints, and keeps the result."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--logs", type=int, default=10_000, help="for one and two workers")
+    parser.add_argument("--logs", type=int, default=20_000, help="for one and two workers")
     parser.add_argument("--largest", type=int, default=100_000, help="of the growth: 10^3 ... this")
     parser.add_argument("--kills", type=int, default=100, help="of workers and drivers together")
     parser.add_argument("--kill-logs", type=int, default=3_000, help="that are diagnosed meanwhile")
@@ -198,8 +199,34 @@ def _workers(options: argparse.Namespace, _: Numbers) -> Numbers:
         "two": two.described(),
         "speed_up": round(one.seconds / two.seconds, 2),
         "speed_up_of_processor_time": round(2 * one.processor_seconds / two.processor_seconds, 2),
+        "ideal": _ideal(count),
         "load_average": os.getloadavg()[0],
     }
+
+
+def _ideal(count: int) -> Numbers:
+    """The same logs in memory, diagnosed by one and two plain processes that have loaded all signatures before."""
+    texts = pyarrow.parquet.read_table(_source(count), columns=["log"])["log"].to_pylist()
+    diagnoser = Diagnoser().prepare()
+    seconds = []
+    for number in (1, 2):
+        workers = [
+            multiprocessing.get_context("fork").Process(target=_diagnose, args=(diagnoser, texts[n::number]))
+            for n in range(number)
+        ]  # fmt: skip
+        began = time.perf_counter()
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        seconds.append(time.perf_counter() - began)
+    one, two = seconds
+    return {"one": round(one, 2), "two": round(two, 2), "speed_up": round(one / two, 2)}
+
+
+def _diagnose(diagnoser: Diagnoser, texts: Sequence[str]) -> None:
+    for text in texts:
+        diagnoser.diagnose([Log("log", text=text.encode())]).to_dict()
 
 
 def _growth(options: argparse.Namespace, _: Numbers) -> Numbers:
@@ -236,6 +263,9 @@ def _overhead(*_: object) -> Numbers:
     return {
         "logs": many,
         **{f"{engine}_{count}": ran.described() for (engine, count), ran in runs.items()},
+        "share_of_processor_seconds": round(
+            runs["ray", many].processor_seconds / runs["local", many].processor_seconds - 1, 3
+        ),
         "share_of_seconds_a_log": round(slope("ray", "seconds") / slope("local", "seconds") - 1, 3),
         "share_of_processor_seconds_a_log": round(
             slope("ray", "processor_seconds") / slope("local", "processor_seconds") - 1, 3
@@ -308,7 +338,7 @@ def _local_kills(options: argparse.Namespace, _: Numbers) -> Numbers:
 
 
 def _ray_kills(options: argparse.Namespace, _: Numbers) -> Numbers:
-    return _kills("ray", options.kills // 10, options.kill_logs)
+    return _kills("ray", options.kills, options.kill_logs)
 
 
 def _kills(engine: str, kills: int, count: int) -> Numbers:

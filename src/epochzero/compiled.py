@@ -27,6 +27,7 @@ LARGEST_BYTES = 64 << 20
 MOST_ITEMS = 32
 """The oldest items beyond this number are removed: every change of a signature adds two."""
 _DIGEST_BYTES = 32
+_SHARED = "EPOCHZERO_COMPILED"
 
 _directory: Path | None = None
 
@@ -39,6 +40,18 @@ def use(directory: Path | None) -> None:
     """
     global _directory
     _directory = directory
+
+
+def share() -> None:
+    """Lets processes that this one starts from now on use the same directory, by `use_shared`."""
+    if _directory is not None:
+        os.environ[_SHARED] = str(_directory)
+
+
+def use_shared() -> None:
+    """Uses the directory that a parent process shares, if any."""
+    if directory := os.environ.get(_SHARED):
+        use(Path(directory))
 
 
 def key_of(parts: Iterable[bytes]) -> str:

@@ -410,6 +410,18 @@ def test_processes_of_this_machine_survive_the_end_of_one_of_them() -> None:
         engine.close()
 
 
+def test_workers_store_and_find_what_they_compile(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("ValueError: no\n")
+    home = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "epochzero", "diagnose", str(tmp_path / "a.log")]
+    stored = []
+    for out in ([], ["--out", tmp_path / "one"], ["--out", tmp_path / "two"]):
+        subprocess.run([*command, *out], env=home, check=False, capture_output=True)
+        stored.append({path.name for path in (tmp_path / "cache/epochzero/compiled").iterdir()})
+    assert stored[0] < stored[1]  # The patterns of messages: one log needs few of them.
+    assert stored[1] == stored[2]
+
+
 def test_processes_are_forked_again_where_what_they_are_forked_from_has_ended() -> None:
     engine = LocalEngine(1)
     try:

@@ -20,6 +20,7 @@ from threading import Thread
 from types import ModuleType
 from typing import Any, Protocol
 
+from epochzero import compiled
 from epochzero.errors import InputError
 from epochzero.platform import NAME, usable_cpus
 
@@ -84,6 +85,7 @@ def opened(
     Raises:
         InputError: Ray is not installed, or the cluster does not answer.
     """
+    compiled.share()
     if name == "ray":
         return RayEngine(workers, address, once=once)
     return LocalEngine(workers, ready=ready, needs=needs, once=once)

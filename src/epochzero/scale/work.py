@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from epochzero import compiled
 from epochzero.diagnose import Catalog, Diagnoser, Facts, Signature, builtin, find_facts
 from epochzero.errors import InputError
 from epochzero.logs.source import Log, find_logs, rank_of
@@ -64,7 +65,8 @@ def diagnose_job(run: Run, job: SourceJob) -> Row:
 
 @cache
 def diagnoser(signatures: tuple[Signature, ...], redact: bool) -> Diagnoser:
-    """Create a diagnoser once per process: it takes two seconds."""
+    """Create a diagnoser once per process: it takes two seconds the first time on a machine, half a second later."""
+    compiled.use_shared()
     return Diagnoser(builtin() | Catalog(signatures), redact=redact).prepare()
 
 

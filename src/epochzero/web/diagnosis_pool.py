@@ -15,6 +15,7 @@ from multiprocessing.context import ForkServerProcess
 from tempfile import TemporaryFile
 from typing import IO, Any
 
+from epochzero import compiled
 from epochzero.diagnose import Diagnosis, Facts
 from epochzero.number_formats import size as size_text
 from epochzero.web.diagnosis_worker import Budget, Extent, LogRequest, serve
@@ -65,6 +66,7 @@ class DiagnosisPool:
     """
 
     def __init__(self, folder: str, budget: Budget) -> None:
+        compiled.share()
         count = max(2, min(_MOST_WORKERS, os.cpu_count() or 2))
         self._queue: FairQueue[LogTask] = FairQueue(count)
         self._workers = [_Worker(folder, budget) for _ in range(count)]

@@ -17,6 +17,7 @@ from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import IO
 
+from epochzero import compiled
 from epochzero.diagnose import Diagnoser, Diagnosis, Facts
 from epochzero.errors import InputError
 from epochzero.logs.source import Log
@@ -69,6 +70,7 @@ class LogRequest:
 @cache
 def diagnoser() -> Diagnoser:
     """The diagnoser of this process."""
+    compiled.use_shared()
     return Diagnoser().prepare()
 
 
