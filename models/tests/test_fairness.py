@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ from epochzero_models.fairness import (
 )
 from epochzero_models.fairness.adf import clustered, global_phase
 from epochzero_models.fairness.domain import attribute_of
-from epochzero_models.fairness.groups import measure_groups
+from epochzero_models.fairness.groups import measure_groups, reweighing
 from epochzero_models.fairness.report import fairness_report, write_instances, write_weights
 from epochzero_models.fairness.search import Archive
 from epochzero_models.fairness.search_plan import why_not_all
@@ -412,16 +413,17 @@ def test_the_result_is_json_and_files(
     monkeypatch.setattr(network, "UPDATES", 50)
     pytest.importorskip("matplotlib")
     net = train_network(people.examples)
-    found = measure_fairness(net, people, budget=Budget(inputs=2000), retrain=True)
-    assert json.loads(json.dumps(found.to_dict()))["schema"] == "epochzero.model-fairness/4"
+    found = measure_fairness(net, people, budget=Budget(inputs=2000), retrain=True, reweigh=True)
+    assert json.loads(json.dumps(found.to_dict()))["schema"] == "epochzero.model-fairness/5"
     page = to_html(fairness_report(found))
     assert all(word in page for word in ("ADF", "AEQUITAS", "What drives it"))
     write_instances(found, people, tmp_path)
     lines = (tmp_path / "instances.csv").read_text().splitlines()
     assert lines[0] == "search,sex,income,shoe,other sex,output,other output"
     assert len(lines) == 1 + sum(search.found for search in found.searches)
+    write_weights(found, tmp_path)
+    net.load_state_dict(torch.load(tmp_path / "reweighed.pt", weights_only=True))
     if found.retrained is not None:
-        write_weights(found, tmp_path)
         net.load_state_dict(torch.load(tmp_path / "retrained.pt", weights_only=True))
 
 
@@ -429,11 +431,39 @@ def test_thresholds_select_groups_equally_often(people: PeopleTable) -> None:
     draw = np.random.default_rng(0)
     sex = people.levels[:, people.domain.protected[0]].numpy()
     probabilities = np.clip(draw.random(len(sex)) * 0.6 + 0.4 * (sex > 0), 0, 1)
-    (cuts, *_) = measure_groups(people, probabilities, 0).thresholds
+    (cuts, *_) = measure_groups(people, probabilities, 0).mitigations
     assert len(cuts.thresholds) == 2
     assert (cuts.difference_before.value or 0) > 0.4
     assert cuts.difference.value is not None
     assert cuts.difference.value < 0.2
+
+
+def test_reweighing_makes_labels_independent_of_groups(people: PeopleTable) -> None:
+    # 3 of 4 in one group and 1 of 4 in the other: weights 4 * 4 / (8 * 3) and 4 * 4 / (8 * 1).
+    few = replace(
+        people,
+        levels=people.levels[:1].repeat(8, 1).index_put((torch.arange(8), torch.tensor(0)), torch.arange(8) // 4),
+        labels=torch.tensor([1, 1, 1, 0, 1, 0, 0, 0]),
+    )  # fmt: skip
+    assert reweighing(few).tolist() == pytest.approx([2 / 3] * 3 + [2, 2] + [2 / 3] * 3)
+    weights, sex = reweighing(people), people.levels[:, 0].numpy()
+    rates = [np.average(people.labels.numpy()[sex == s], weights=weights[sex == s]) for s in (0, 1)]
+    assert rates[0] == pytest.approx(rates[1])
+
+
+def test_training_with_reweighed_rows_selects_groups_more_equally(people: PeopleTable) -> None:
+    draw = torch.Generator().manual_seed(0)
+    levels = people.domain.drawn(2000, draw)
+    odds = 0.2 + 0.3 * levels[:, 0] + 0.4 * (levels[:, 1] > levels[:, 1].median())
+    labels = (torch.rand(2000, generator=draw) < odds).long()
+    unequal = replace(people, levels=levels, labels=labels)
+    net = train_network(unequal.examples.take(unequal.parts(0)[0]))
+    found = measure_fairness(net, unequal, budget=Budget(inputs=2000), reweigh=True)
+    assert found.groups is not None
+    (reweighed,) = (m for m in found.groups.mitigations if m.method == "reweighing")
+    assert reweighed.difference.value is not None
+    assert reweighed.difference.value < 0.5 * (reweighed.difference_before.value or 0)
+    assert found.reweighed is not None
 
 
 def test_groups_are_compared_as_scikit_learn_counts_them(people: PeopleTable) -> None:

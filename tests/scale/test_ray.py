@@ -25,6 +25,22 @@ def test_without_ray_it_is_said_what_to_install(
         diagnose_all(str(tmp_path), f"{tmp_path}-out", engine="ray")
 
 
+def test_a_cluster_that_does_not_start_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray")
+    monkeypatch.setattr("ray._private.node.Node", _never)
+    try:
+        with pytest.raises(
+            InputError, match=r"Ray at this machine does not respond: The current node"
+        ):
+            RayEngine(1)
+    finally:
+        ray.shutdown()
+
+
+def _never(*_: object, **__: object) -> None:
+    raise Exception("The current node timed out during startup.")
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_tasks_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ray")

@@ -224,7 +224,7 @@ class RayEngine:
                 logging_level=logging.ERROR,
                 **quiet,
             )
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except Exception as error:  # of Ray, among them bare ones where a node starts too slowly
             reason = str(error).splitlines()[0]
             raise InputError(
                 f"Ray at {address or 'this machine'} does not respond: {reason}"

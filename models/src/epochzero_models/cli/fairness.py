@@ -36,6 +36,8 @@ TRAIN = "train"
               help="Stop each search after N instances are found.")  # fmt: skip
 @click.option("--retrain", is_flag=True,
               help="Retrain a copy of MODEL with the instances; with -o its weights are saved.")  # fmt: skip
+@click.option("--reweigh", is_flag=True,
+              help="Train a copy of MODEL with weights that make labels independent of protected attributes; with -o it is saved.")  # fmt: skip
 @format_option("Output format.")
 def command(
     request: ModelRequest,
@@ -45,6 +47,7 @@ def command(
     inputs: int | None,
     instances: int | None,
     retrain: bool,
+    reweigh: bool,
     form: str,
 ) -> None:
     """Search for inputs whose prediction changes if only protected attributes change (ADF), and compare groups.
@@ -61,7 +64,7 @@ def command(
 
     The UCI files adult.data, german.data, bank.csv and bank-full.csv are recognized by name.
 
-    DIR receives the report (report.html, report.md, tables, figures), instances.csv and retrained.pt.
+    DIR receives the report (report.html, report.md, tables, figures), instances.csv, retrained.pt and reweighed.pt.
 
     Exit code 0 if the measurement finished, 2 if the model or the data are invalid.
     """
@@ -88,6 +91,7 @@ def command(
             people,
             budget=Budget(budget, inputs, instances),
             retrain=retrain,
+            reweigh=reweigh,
             seed=request.seed,
             on_progress=on_progress,
         )
@@ -131,9 +135,9 @@ f"domain, {share_with_interval(found.discriminated_rows)} of the rows")))  # fmt
         gaps = [disparity for disparity in disparities if disparity.attribute == attribute]
         text = ", ".join(f"{gap.criterion} {share_with_interval(gap.difference)}" for gap in gaps)
         click.echo(wrapped("Groups", f"largest differences by {attribute}: {text}"))
-    for cuts in found.groups.thresholds if found.groups else ():
+    for cuts in found.groups.mitigations if found.groups else ():
         text = f"by {cuts.attribute} would change the difference in selection from {share(cuts.difference_before.value)} to {share_with_interval(cuts.difference)}, accuracy from {share(cuts.accuracy_before.value)} to {share(cuts.accuracy.value)}"
-        click.echo(wrapped("Thresholds", text))
+        click.echo(wrapped(cuts.method.capitalize(), text))
     for search in found.searches:
         text = f"{search.search}: {search.found:,} discriminatory instances in {search.seconds:.1f} s, {100 * search.share:.1f}\xa0% of {search.checked:,} inputs checked"
         click.echo(wrapped("Search", text))

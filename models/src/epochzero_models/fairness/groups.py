@@ -76,17 +76,19 @@ class Disparity:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupThresholds:
-    """Thresholds that select each group equally often, measured on rows that did not choose them.
+class Mitigation:
+    """What would make groups selected equally often, measured on rows that had no part in it.
 
     Attributes:
         attribute: which groups.
-        thresholds: probability of the positive class from which a group is selected.
+        method: ``thresholds``, one for each group, or ``reweighing`` of the training rows.
+        thresholds: probability of the positive class from which a group is selected; empty for reweighing.
         difference_before, difference: the largest difference in how often groups are selected.
         accuracy_before, accuracy: of the decisions.
     """
 
     attribute: str
+    method: str
     thresholds: Mapping[str, float]
     difference_before: Estimate
     difference: Estimate
@@ -102,13 +104,13 @@ class GroupFairness:
         positive: name of the class that counts as selected.
         groups: by attribute.
         disparities: by attribute and criterion.
-        thresholds: by attribute, how far other thresholds would reduce the disparity.
+        mitigations: how far they would reduce the disparity of selection.
     """
 
     positive: str
     groups: tuple[Group, ...]
     disparities: tuple[Disparity, ...]
-    thresholds: tuple[GroupThresholds, ...]
+    mitigations: tuple[Mitigation, ...]
 
 
 def measure_groups(people: PeopleTable, probabilities: Numbers, seed: int) -> GroupFairness:
@@ -123,7 +125,7 @@ def measure_groups(people: PeopleTable, probabilities: Numbers, seed: int) -> Gr
     counted = {name: rate(predicted, labels) for name, rate in RATES.items()}
     groups: list[Group] = []
     disparities: list[Disparity] = []
-    thresholds: list[GroupThresholds] = []
+    mitigations: list[Mitigation] = []
     for at in people.domain.protected:
         name = people.domain.attributes[at].name
         members = _members(people, at)
@@ -138,13 +140,13 @@ def measure_groups(people: PeopleTable, probabilities: Numbers, seed: int) -> Gr
         for criterion, wanted in CRITERIA.items():
             gap = _gap(compared, predicted, labels, wanted)
             disparities.append(Disparity(name, criterion, estimate(gap, len(labels), seed)))
-        thresholds.append(_thresholds(name, members, probabilities, labels, seed))
-    return GroupFairness(people.called(1), tuple(groups), tuple(disparities), tuple(thresholds))
+        mitigations.append(_thresholds(name, members, probabilities, labels, seed))
+    return GroupFairness(people.called(1), tuple(groups), tuple(disparities), tuple(mitigations))
 
 
 def _thresholds(
     attribute: str, members: Mapping[str, Flags], probabilities: Numbers, labels: Flags, seed: int
-) -> GroupThresholds:
+) -> Mitigation:
     """Thresholds that one half of the rows chooses, at the share of rows that is selected now; the other half measures them."""
     choosing = np.random.default_rng(seed).random(len(labels)) < 0.5
     rest = 1 - (probabilities[choosing] > 0.5).mean()
@@ -154,17 +156,66 @@ def _thresholds(
         if (rows & choosing).sum() >= LEAST_ROWS:
             chosen[value] = float(np.quantile(probabilities[rows & choosing], rest))
             each[rows] = chosen[value]
-    compared = [
-        rows[~choosing] for rows in members.values() if (rows & ~choosing).sum() >= LEAST_ROWS
+    decisions = probabilities > 0.5, probabilities > each
+    measured = _compared(members, decisions, labels, ~choosing, seed)
+    return Mitigation(attribute, "thresholds", chosen, *measured)
+
+
+def measure_reweighing(
+    people: PeopleTable, before: Flags, after: Flags, rest: Flags, seed: int
+) -> tuple[Mitigation, ...]:
+    """Return what reweighing changes for each protected attribute.
+
+    Args:
+        people: all rows.
+        before, after: predictions of the positive class without and with reweighing, shape (n,).
+        rest: the rows without a part in the training, shape (n,).
+        seed: of the bootstrap.
+    """
+    labels = people.labels.numpy() == 1
+    return tuple(
+        Mitigation(
+            people.domain.attributes[at].name, "reweighing", {},
+            *_compared(_members(people, at), (before, after), labels, rest, seed),
+        )
+        for at in people.domain.protected
+    )  # fmt: skip
+
+
+def reweighing(people: PeopleTable) -> Numbers:
+    """Return a weight for each row, with which labels do not depend on protected attributes (Kamiran and Calders 2012).
+
+    It is the share of the row's group times that of its label, over the share of both together; a group is a combination
+    of the groups of all protected attributes.
+    """
+    group = np.zeros(len(people.labels), np.int64)
+    for at in people.domain.protected:
+        members = _members(people, at)
+        group = group * len(members) + np.argmax(list(members.values()), axis=0)
+    _, both = np.unique(np.stack((group, people.labels.numpy())), axis=1, return_inverse=True)
+    sizes = [np.bincount(key)[key] for key in (group, people.labels.numpy(), both.reshape(-1))]
+    weights: Numbers = sizes[0] * sizes[1] / (len(group) * sizes[2])
+    return weights
+
+
+def _compared(
+    members: Mapping[str, Flags],
+    decisions: tuple[Flags, Flags],
+    labels: Flags,
+    rows: Flags,
+    seed: int,
+) -> tuple[Estimate, Estimate, Estimate, Estimate]:
+    """Differences of selection before and after, and accuracies before and after, on some rows."""
+    groups = [flags[rows] for flags in members.values() if (flags & rows).sum() >= LEAST_ROWS]
+    right = labels[rows]
+    gaps = [
+        estimate(
+            _gap(groups, decided[rows], right, CRITERIA["demographic parity"]), len(right), seed
+        )
+        for decided in decisions
     ]
-    measured: list[Estimate] = []
-    for predicted in (probabilities > 0.5, probabilities > each):
-        decided, right = predicted[~choosing], labels[~choosing]
-        gap = _gap(compared, decided, right, CRITERIA["demographic parity"])
-        hits = int((decided == right).sum())
-        measured += [estimate(gap, len(right), seed), _share(hits, len(right))]
-    before, accuracy_before, after, accuracy = measured
-    return GroupThresholds(attribute, chosen, before, after, accuracy_before, accuracy)
+    hits = [_share(int((decided[rows] == right).sum()), len(right)) for decided in decisions]
+    return gaps[0], gaps[1], hits[0], hits[1]
 
 
 def _members(people: PeopleTable, at: int) -> dict[str, Flags]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import torch
@@ -13,14 +13,19 @@ from epochzero.reports.statistics import Estimate, wilson
 from epochzero_models.classifier import Classifier, ProgressCallback, as_classifier, check_labels
 from epochzero_models.fairness.adf import require_sklearn
 from epochzero_models.fairness.domain import Domain
-from epochzero_models.fairness.groups import GroupFairness, measure_groups
-from epochzero_models.fairness.retraining import retrained_with
+from epochzero_models.fairness.groups import (
+    GroupFairness,
+    Mitigation,
+    measure_groups,
+    measure_reweighing,
+)
+from epochzero_models.fairness.retraining import retrained_reweighed, retrained_with
 from epochzero_models.fairness.search import Budget, Found
 from epochzero_models.fairness.search_plan import searched
 from epochzero_models.fairness.subject import Subject
 from epochzero_models.fairness.table import PeopleTable
 
-SCHEMA = "epochzero.model-fairness/4"
+SCHEMA = "epochzero.model-fairness/5"
 SAMPLE = 10_000
 """Number of random inputs from which the discriminated share of the domain is estimated."""
 LOOKED_INTO = 2000
@@ -117,6 +122,7 @@ class Fairness:
         drivers: protected attributes, then the others, each by share.
         examples: some instances.
         retrained: if requested.
+        reweighed: the model after training with reweighed rows, if requested; `groups` has its effect.
         groups: of models with two classes.
         left_out: what was omitted, with the reasons.
         instances: everything found, by search.
@@ -138,13 +144,14 @@ class Fairness:
     groups: GroupFairness | None
     left_out: Mapping[str, str]
     instances: Mapping[str, Found] = field(repr=False)
+    reweighed: nn.Module | None = field(repr=False)
 
     def to_dict(self) -> Mapping[str, Any]:
         """Return JSON data without the instances, of which there may be millions."""
         fields = {
             name: getattr(self, name)
             for name in self.__dataclass_fields__
-            if name not in ("instances", "retrained")
+            if name not in ("instances", "retrained", "reweighed")
         }
         plain = {name: _plain(value) for name, value in fields.items()}
         retrained = self.retrained and {
@@ -160,6 +167,7 @@ def measure_fairness(
     *,
     budget: Budget = DEFAULT_BUDGET,
     retrain: bool = False,
+    reweigh: bool = False,
     seed: int = 0,
     on_progress: ProgressCallback | None = None,
 ) -> Fairness:
@@ -172,6 +180,7 @@ def measure_fairness(
         people: rows, from which ADF starts, and the domain that is searched.
         budget: of each search. By inputs or instances alone, the same seed finds the same.
         retrain: whether a copy of the model is retrained with instances that were found.
+        reweigh: whether a copy of the model is trained with reweighed rows.
         seed: of all that is random.
         on_progress: hears what it has come to.
 
@@ -192,10 +201,15 @@ def measure_fairness(
     best = max(found, key=len)
     if on_progress:
         on_progress("what drives it")
-    groups = None
+    groups = reweighed = None
     if classes == 2:
         probabilities = subject.probabilities(people.domain.inputs(people.levels))
         groups = measure_groups(people, probabilities[:, 1].double().numpy(), seed)
+        if reweigh and (why_not := _why_no_training(subject, people)):
+            left_out["reweighing"] = why_not
+        elif reweigh:
+            reweighed, mitigations = _reweighed(subject, people, seed, on_progress)
+            groups = replace(groups, mitigations=groups.mitigations + mitigations)
     else:
         left_out["groups"] = f"the model has {classes} classes; group metrics compare two"
     retrained = None
@@ -223,6 +237,7 @@ def measure_fairness(
         groups=groups,
         left_out=left_out,
         instances={candidate.search: candidate for candidate in found},
+        reweighed=reweighed,
     )  # fmt: skip
 
 
@@ -245,11 +260,24 @@ def _retrained(
     )
 
 
+def _reweighed(
+    subject: Subject, people: PeopleTable, seed: int, on_progress: ProgressCallback | None
+) -> tuple[nn.Module, tuple[Mitigation, ...]]:
+    module, rest = retrained_reweighed(subject, people, seed, on_progress)
+    after = Subject(as_classifier(module, subject.classifier.name), people.domain)
+    left_out = torch.zeros(len(people.labels), dtype=torch.bool)
+    left_out[rest] = True
+    decisions = [each.outputs(people.levels).numpy() == 1 for each in (subject, after)]
+    return module, measure_reweighing(people, *decisions, left_out.numpy(), seed)
+
+
 def _why_no_retraining(subject: Subject, people: PeopleTable, found: Found) -> str:
+    return _why_no_training(subject, people) or ("" if len(found) else "nothing was found")
+
+
+def _why_no_training(subject: Subject, people: PeopleTable) -> str:
     if why_not := subject.no_gradients(people.levels[:1]):
         return why_not
-    if not len(found):
-        return "nothing was found"
     has_weights = next(subject.classifier.differentiable().parameters(), None) is not None
     return "" if has_weights else f"{subject.classifier.name} has no weights"
 

@@ -53,16 +53,31 @@ def train_network(
 
 
 def fit(
-    module: nn.Module, examples: Examples, seed: int, on_progress: ProgressCallback | None = None
+    module: nn.Module,
+    examples: Examples,
+    seed: int,
+    on_progress: ProgressCallback | None = None,
+    weights: Tensor | None = None,
 ) -> nn.Module:
-    """Train a module in place by Adam for some thousand batches, and put it into evaluation mode."""
+    """Train a module in place by Adam for some thousand batches, and put it into evaluation mode.
+
+    Args:
+        module: to train.
+        examples: of the batches.
+        seed: of the batches.
+        on_progress: called with the progress.
+        weights: how often each example is drawn, relative to the others; equally often if None.
+    """
     draw = torch.Generator().manual_seed(seed)
     module.train().requires_grad_(True)
     optimizer = torch.optim.Adam(module.parameters(), 2e-3)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 5e-3, UPDATES)
     with torch.enable_grad(), seeded(seed):
         for update in range(UPDATES):
-            at = torch.randint(len(examples), (BATCH,), generator=draw)
+            if weights is None:
+                at = torch.randint(len(examples), (BATCH,), generator=draw)
+            else:
+                at = torch.multinomial(weights, BATCH, replacement=True, generator=draw)
             optimizer.zero_grad()
             loss = functional.cross_entropy(module(examples.inputs[at]), examples.labels[at])
             loss.backward()  # type: ignore[no-untyped-call]

@@ -106,16 +106,18 @@ def write_instances(fairness: Fairness, people: PeopleTable, folder: Path) -> No
 
 
 def write_weights(fairness: Fairness, folder: Path) -> None:
-    """Write ``retrained.pt``: the state dict of the retrained model, which torch loads with ``weights_only``.
+    """Write the state dicts ``retrained.pt`` and ``reweighed.pt`` as far as these models exist.
 
     Raises:
         InputError: it cannot be written.
     """
-    if fairness.retrained is not None:
-        try:
-            torch.save(fairness.retrained.module.state_dict(), folder / "retrained.pt")
-        except (OSError, RuntimeError) as error:
-            raise InputError(f"{folder / 'retrained.pt'} cannot be written: {error}") from error
+    retrained = fairness.retrained and fairness.retrained.module
+    for name, module in (("retrained.pt", retrained), ("reweighed.pt", fairness.reweighed)):
+        if module is not None:
+            try:
+                torch.save(module.state_dict(), folder / name)
+            except (OSError, RuntimeError) as error:
+                raise InputError(f"{folder / name} cannot be written: {error}") from error
 
 
 def _shares(fairness: Fairness) -> Table:
@@ -181,19 +183,19 @@ def _groups(fairness: Fairness) -> Iterator[Part]:
         ),
     )  # fmt: skip
     yield Table(
-        "thresholds",
-        "Thresholds that select each group equally often",
-        (Column("Attribute", "identity"), Column("Thresholds"), Column("Difference before", "share"),
+        "mitigations",
+        "What would make groups selected equally often",
+        (Column("Attribute", "identity"), Column("Method"), Column("Thresholds"), Column("Difference before", "share"),
          Column("Difference", "share"), _INTERVAL, Column("Accuracy before", "share"), Column("Accuracy", "share")),
         tuple(
-            (t.attribute, ", ".join(f"{value} {cut:.3f}" for value, cut in t.thresholds.items()),
-             t.difference_before.value, t.difference.value, t.difference.interval,
-             t.accuracy_before.value, t.accuracy.value)
-            for t in found.thresholds
+            (m.attribute, m.method, ", ".join(f"{value} {cut:.3f}" for value, cut in m.thresholds.items()),
+             m.difference_before.value, m.difference.value, m.difference.interval,
+             m.accuracy_before.value, m.accuracy.value)
+            for m in found.mitigations
         ),
         fairness.rows,
         "rows",
-        ("One half of the rows chooses the thresholds, the other half measures them.",),
+        ("One half of the rows chooses the thresholds, the other half measures them. Reweighing is measured on rows left out.",),
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from epochzero_models.classifier import ProgressCallback
 from epochzero_models.examples import Examples
+from epochzero_models.fairness.groups import reweighing
 from epochzero_models.fairness.network import fit
 from epochzero_models.fairness.search import Found
 from epochzero_models.fairness.subject import Subject
@@ -71,6 +72,23 @@ def retrained_with(
     )
     module = fit(deepcopy(subject.classifier.differentiable()), examples, seed, on_progress)
     return module, count, rest
+
+
+def retrained_reweighed(
+    subject: Subject,
+    people: PeopleTable,
+    seed: int,
+    on_progress: ProgressCallback | None = None,
+) -> tuple[nn.Module, Tensor]:
+    """Continue training a copy of the model with weights that make labels independent of protected attributes.
+
+    Returns:
+        The module, and the indices of the held-out rows.
+    """
+    train, rest = people.parts(seed)
+    module = deepcopy(subject.classifier.differentiable())
+    weights = torch.from_numpy(reweighing(people.take(train)))
+    return fit(module, people.examples.take(train), seed, on_progress, weights), rest
 
 
 def _count(found: int, rows: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -59,6 +59,10 @@ class PeopleTable:
         order = torch.randperm(len(self.labels), generator=torch.Generator().manual_seed(seed))
         cut = max(1, round(LEFT_OUT * len(order)))
         return order[cut:], order[:cut]
+
+    def take(self, rows: Tensor) -> PeopleTable:
+        """Return the table with only these rows."""
+        return replace(self, levels=self.levels[rows], labels=self.labels[rows])
 
     def called(self, label: int) -> str:
         """Return the name of a class."""
