@@ -46,7 +46,12 @@ def main() -> None:
     ]
     fields = {path: known for path, known in _fields(manifest, schema, "") if path[1:] not in KNOWN}
     unknown = [path for path, known in fields.items() if not known]
-    numbers = {"fields": len(fields), "unknown_fields": unknown, "errors": errors}
+    numbers = {
+        "fields": len(fields),
+        "unknown_fields": len(unknown),
+        "errors": len(errors),
+        "messages": [*unknown, *errors],
+    }
     print(numbers)
     save("rayjob", numbers, rivals={"kuberay": commit})
 

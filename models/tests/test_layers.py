@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from importlib import import_module
@@ -167,6 +170,57 @@ def test_onnx_has_no_gradients_and_without_onnx_no_layers(
     assert torch.allclose(without.logits(data[1].inputs[:5]), net(data[1].inputs[:5]), atol=1e-5)
     with pytest.raises(InputError, match=r"layers need onnx: pip install 'epochzero\[onnx\]'"):
         without.layered()
+
+
+def test_a_program_of_torch_export_has_the_layers_of_its_modules(
+    net: nn.Module, data: Data, tmp_path: Path
+) -> None:
+    inputs = data[1].inputs[:5]
+    module = nn.Sequential(net, nn.Dropout()).eval()
+    program = torch.export.export(module, (inputs,), dynamic_shapes=({0: torch.export.Dim.AUTO},))
+    torch.export.save(program, tmp_path / "net.pt2")
+    (tmp_path / "load.py").write_text(
+        f"import torch\ndef build():\n    return torch.export.load({str(tmp_path / 'net.pt2')!r})\n"
+    )
+    loaded = load_model(f"{tmp_path / 'load.py'}:build")
+    names = {layer.name: layer for layer in as_classifier(module).layered().known}
+    assert {layer.name: layer for layer in loaded.layered().known} == names
+    for count in (5, 3):
+        logits, calls = loaded.seen(inputs[:count], list(names))
+        _, expected = as_classifier(module).seen(inputs[:count], list(names))
+        assert torch.allclose(logits, net(inputs[:count]), atol=1e-6)
+        outputs = {call.layer.name: call.output for call in calls}
+        for call in expected:
+            assert torch.allclose(outputs[call.layer.name], call.output, atol=1e-6)
+    loaded.differentiable().train()
+    with pytest.raises(
+        InputError, match=r"unpickles programs of torch.export.*return torch.export.load"
+    ):
+        load_model(str(tmp_path / "net.pt2"))
+    with pytest.raises(InputError, match="exported in training mode"):
+        as_classifier(torch.export.export(module.train(), (inputs,)).module())
+
+
+JAX = """
+import sys
+import keras, numpy, torch
+from epochzero_models import load_model
+made = keras.Sequential([keras.Input((4,)), keras.layers.Dense(5, name="wide"), keras.layers.Dense(3, name="out")])
+made.save(sys.argv[1])
+loaded, inputs = load_model(sys.argv[1]), torch.rand(6, 4)
+logits, calls = loaded.seen(inputs, ["wide", "out"])
+assert numpy.allclose(logits, made(inputs.numpy()), atol=1e-6)
+assert numpy.allclose(loaded.logits(inputs), logits)
+assert [(call.layer.name, tuple(call.output.shape)) for call in calls] == [("wide", (6, 5)), ("out", (6, 3))]
+assert "jax" in loaded.no_gradients
+"""
+
+
+def test_keras_runs_on_jax_without_gradients(tmp_path: Path) -> None:
+    pytest.importorskip("keras")
+    pytest.importorskip("jax")
+    environment = {**os.environ, "KERAS_BACKEND": "jax"}
+    subprocess.run([sys.executable, "-c", JAX, tmp_path / "net.keras"], env=environment, check=True)
 
 
 @pytest.fixture

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MethodType
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, fx, nn
 
 from epochzero.errors import InputError
 from epochzero_models.examples import Examples
 from epochzero_models.layers import LayerCall, Layers
+from epochzero_models.layers.exported import ExportedLayers, is_program
 from epochzero_models.layers.keras import KerasLayers
 from epochzero_models.layers.modules import ModuleLayers
 from epochzero_models.layers.scripted import ScriptedLayers
@@ -121,13 +123,22 @@ def as_classifier(model: Classifier | nn.Module, name: str = "") -> Classifier:
     """A module as a `Classifier`; it is put into evaluation mode and stays in it."""
     if isinstance(model, Classifier):
         return model
+    if is_program(model):
+        # torch refuses to change its mode, which attacks and training set.
+        vars(model).update(train=MethodType(_unchanged, model), eval=MethodType(_unchanged, model))
     model.eval()
     weights = next(model.parameters(), None)
     device = weights.device if weights is not None else torch.device("cpu")
     return Classifier(name or type(model).__name__, model, device, model, layers=_layers_of(model))
 
 
+def _unchanged(model: nn.Module, _: bool = True) -> nn.Module:
+    return model
+
+
 def _layers_of(model: nn.Module) -> Layers:
+    if isinstance(model, fx.GraphModule) and is_program(model):
+        return ExportedLayers(model)
     if isinstance(model, torch.jit.ScriptModule):
         return ScriptedLayers(model)
     if any(class_.__module__.partition(".")[0] == "keras" for class_ in type(model).__mro__):

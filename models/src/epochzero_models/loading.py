@@ -3,8 +3,9 @@
 net.py:build              a function or class of the user's that gives a torch module
 net.py:build + net.pt     the same with weights: a state dict (.pt, .pth, .safetensors)
 net.pt                    TorchScript
+net.pt2                   refused: torch unpickles programs of torch.export
 net.onnx                  ONNX, by onnxruntime: no gradients; its layers by onnx
-net.keras                 Keras 3 on its torch backend
+net.keras                 Keras 3: on its torch backend, or on another one without gradients
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from torch import Tensor, nn
 
 from epochzero.errors import InputError
 from epochzero_models.classifier import Classifier, as_classifier
+from epochzero_models.layers.keras import KerasLayers, from_backend
 from epochzero_models.layers.onnx import OnnxLayers, run_onnx
 from epochzero_models.seeds import seeded
 from epochzero_models.user_code import is_own_code, made_by
@@ -103,6 +105,8 @@ def _from_code(
 def _built(source: str, seed: int) -> nn.Module:
     with seeded(seed):
         made = made_by(source)
+    if isinstance(made, torch.export.ExportedProgram):
+        made = made.module()
     if not isinstance(made, nn.Module):
         raise InputError(f"{source}: returns a {type(made).__name__}, not a torch.nn.Module")
     return made
@@ -236,16 +240,27 @@ def _from_onnx(path: Path, device: torch.device) -> Classifier:
 
 def _from_keras(path: Path, device: torch.device) -> Classifier:
     keras = _needed("keras", "keras", path)
-    if keras.config.backend() != "torch":
-        raise InputError(
-            f"{path}: Keras runs on {keras.config.backend()} here; set KERAS_BACKEND=torch"
-        )
     try:
         module = keras.saving.load_model(path, compile=False, safe_mode=True)
     except Exception as error:  # Keras raises almost anything for files that are not its own
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{path}: a Keras model that cannot be loaded: {reason}") from error
-    return as_classifier(module.to(device), str(path))
+    if (backend := keras.config.backend()) == "torch":
+        return as_classifier(module.to(device), str(path))
+    return Classifier(
+        str(path),
+        lambda inputs: from_backend(module(inputs.numpy(), training=False)),
+        torch.device("cpu"),
+        no_gradients=f"Keras runs on {backend}; set KERAS_BACKEND=torch for gradients",
+        layers=KerasLayers(module, from_backend),
+    )
+
+
+def _from_program(path: Path, _: torch.device) -> Classifier:
+    raise InputError(
+        f"{path}: torch unpickles programs of torch.export, which could run any code. If you trust it, name code that "
+        f"loads it: file.py:function with `return torch.export.load({str(path)!r})`"
+    )
 
 
 def _needed(module: str, extra: str, path: Path) -> ModuleType:
@@ -265,4 +280,5 @@ _LOADERS: Mapping[str, Callable[[Path, torch.device], Classifier]] = {
     ".pth": _from_torch_file,
     ".onnx": _from_onnx,
     ".keras": _from_keras,
+    ".pt2": _from_program,
 }

@@ -267,8 +267,8 @@ def _reweighed(
     after = Subject(as_classifier(module, subject.classifier.name), people.domain)
     left_out = torch.zeros(len(people.labels), dtype=torch.bool)
     left_out[rest] = True
-    decisions = [each.outputs(people.levels).numpy() == 1 for each in (subject, after)]
-    return module, measure_reweighing(people, *decisions, left_out.numpy(), seed)
+    decided, redecided = (each.outputs(people.levels).numpy() == 1 for each in (subject, after))
+    return module, measure_reweighing(people, decided, redecided, left_out.numpy(), seed)
 
 
 def _why_no_retraining(subject: Subject, people: PeopleTable, found: Found) -> str:

@@ -111,7 +111,7 @@ def write_weights(fairness: Fairness, folder: Path) -> None:
     Raises:
         InputError: it cannot be written.
     """
-    retrained = fairness.retrained and fairness.retrained.module
+    retrained = fairness.retrained.module if fairness.retrained is not None else None
     for name, module in (("retrained.pt", retrained), ("reweighed.pt", fairness.reweighed)):
         if module is not None:
             try:

@@ -1,4 +1,4 @@
-"""Layers of Keras 3 on its torch backend.
+"""Layers of Keras 3.
 
 Keras does not call torch's hooks. During a batch, the ``call`` method of a wanted layer is replaced by one that also
 records the output.
@@ -9,16 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from epochzero_models.layers import Layer, LayerCall, calls_of
 
 
 class KerasLayers:
-    """The layers of a Keras model, and of models within it, as ``inner.dense``."""
+    """The layers of a Keras model, and of models within it, as ``inner.dense``.
 
-    def __init__(self, model: Any) -> None:
+    Args:
+        model: of Keras.
+        convert: makes torch tensors of outputs, where Keras runs on another backend.
+    """
+
+    def __init__(self, model: Any, convert: Callable[[Any], Any] | None = None) -> None:
         self._model = model
+        self._convert = convert
         self._found = {layer.name: (layer, value) for layer, value in _layers(model, "")}
         formats = {getattr(value, "data_format", None) for _, value in self._found.values()}
         self._channels_last = () if "channels_first" in formats else (3, 4, 5)
@@ -36,11 +44,23 @@ class KerasLayers:
             # Not set as an attribute, which Keras would track.
             vars(value)["call"] = _keeping(layer, value.call, seen)
         try:
-            raw = self._model(inputs)
+            raw = self._model(inputs if self._convert is None else inputs.numpy())
         finally:
             for _, value in calls:
                 del vars(value)["call"]
+        if self._convert is not None:
+            raw = self._convert(raw)
+            seen = [(layer, self._convert(output)) for layer, output in seen]
         return raw, calls_of(seen, len(inputs), self._channels_last)
+
+
+def from_backend(output: Any) -> Any:
+    """Return the tensors of JAX or TensorFlow as tensors of torch; structures keep their form."""
+    if isinstance(output, tuple | list):
+        return [from_backend(item) for item in output]
+    if isinstance(output, dict):
+        return {name: from_backend(item) for name, item in output.items()}
+    return torch.from_numpy(np.array(output)) if hasattr(output, "__array__") else output
 
 
 def _keeping(
