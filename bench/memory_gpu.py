@@ -96,7 +96,7 @@ def main() -> None:
     if gpu is None:
         print("no GPU here: nothing is measured, and nothing is written")
         return
-    measure = _stand_in(gpu) if options.stand_in else _measured
+    measure = _measured
     if options.measured:
         before = _read(options.measured)
         cases = [case for case in cases if " ".join(case) in before]
@@ -107,6 +107,12 @@ def main() -> None:
             waiting = None
         else:
             waiting = background.submit(_estimates, cases, gpu, options.python)
+        if options.stand_in and waiting is not None:
+            # Nothing is measured: the estimate, in place of what a GPU would show.
+            estimates = waiting.result()
+            measure = partial(
+                _recorded, {case: row.get("epochzero", row) for case, row in estimates.items()}
+            )
         measured = list(pool.map(lambda case: measure(case, options.python), cases))
         if waiting is not None:
             estimates = waiting.result()
@@ -247,20 +253,10 @@ def _read(path: Path) -> dict[str, dict[str, int]]:
 
 
 def _recorded(
-    before: Mapping[str, Mapping[str, int]], case: Sequence[str], _: str
-) -> Mapping[str, int]:
+    before: Mapping[str, Mapping[str, Any]], case: Sequence[str], _: str
+) -> Mapping[str, Any]:
     """The peaks of an earlier measurement."""
     return before[" ".join(case)]
-
-
-def _stand_in(gpu: GPU) -> Any:
-    """Measures nothing: the estimate, in place of what a GPU would show."""
-
-    def measure(case: Sequence[str], python: str) -> Mapping[str, Any]:
-        memory, _, _ = estimated(case, gpu, python)
-        return {"allocated": memory.allocated.likely, "reserved": memory.reserved.likely}
-
-    return measure
 
 
 def _given(case: Sequence[str]) -> dict[str, str]:

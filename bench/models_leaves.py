@@ -1,9 +1,9 @@
 """Which leaf of the taxonomy of real faults is caught by what, and which by nothing.
 
 `epochzero model mutate` brings each leaf that can be injected into programs of ``lab/watch/base``, those that
-are not held out, and three ways of looking are asked: `check` reads the mutant; a watched training runs it
+are not held out, and one of ``bench/leaves``, and three ways of looking are asked: `check` reads the mutant; a watched training runs it
 to its end (`epochzero.watch`, with the detectors of `run --watch`); `check --dry` runs it where it does not come
-to its end by itself, which is where a dry run has something to say. Caught: at least one finding that the
+to its end by itself, or needs a GPU, which is where a dry run has something to say. Caught: at least one finding that the
 healthy program does not have. Named: a rule, or the root fault, is one that the taxonomy names for the leaf;
 any failure counts as named by a dry run. At the line: a finding stands where the program was changed.
 
@@ -48,9 +48,11 @@ from lab.watch.cases import WATCH, held_out_bases
 
 BASES = (
     "iris_softmax", "breast_cancer_mlp", "spirals_mlp", "digits_cnn", "sines_lstm",
-    "checker_deepmlp", "waves_conv1d", "pairs_siamese", "genes_wide", "bandit_policy", "text_charlm",
+    "checker_deepmlp", "waves_conv1d", "pairs_siamese", "genes_wide", "bandit_policy", "text_charlm", "devices",
 )  # fmt: skip
-"""Quick ones first."""
+"""Quick ones first; the last one, of ``bench/leaves``, has places for leaves that need a GPU, images or a checkpoint."""
+TARGETS = {"devices": "T4"}
+"""What a program is checked for; its dry run simulates that GPU."""
 LIMIT_S = 120
 """Of the processor, since others may keep the machine busy."""
 PATIENCE = 10
@@ -149,7 +151,7 @@ def _read(one: dict[str, Any]) -> Tried:
 def _keep(tried: list[Tried], planned: int) -> None:
     bases = {one.base for one in tried}
     commits = Counter(one.commit for one in tried)
-    data = [{"name": "lab/watch/base, open half", "programs": len(bases), "mutants": len(tried), "planned": planned, "by_commit": commits}]  # fmt: skip
+    data = [{"name": "lab/watch/base, open half, and bench/leaves", "programs": len(bases), "mutants": len(tried), "planned": planned, "by_commit": commits}]  # fmt: skip
     save("models_leaves", _numbers(tried), data=data, rivals={"torch": importlib.metadata.version("torch")})  # fmt: skip
 
 
@@ -161,7 +163,7 @@ def _mutants(most: int) -> Iterator[tuple[str, Mutant]]:
     """One of each leaf, then a second of each, in another base, and so on."""
     held = held_out_bases()
     assert not held & set(BASES)
-    programs = {base: (WATCH / "base" / f"{base}.py").read_text(encoding="utf-8") for base in BASES}
+    programs = {base: _program(base) for base in BASES}
     of_leaf: dict[str, list[tuple[str, Mutant]]] = {leaf: [] for leaf in injectable()}
     for leaf, found in of_leaf.items():
         for base, program in programs.items():
@@ -174,10 +176,17 @@ def _mutants(most: int) -> Iterator[tuple[str, Mutant]]:
         yield from sorted(of_turn, key=lambda each: BASES.index(each[0]))
 
 
+def _program(base: str) -> str:
+    folder = WATCH / "base" if base not in TARGETS else Path(__file__).parent / "leaves"
+    return (folder / f"{base}.py").read_text(encoding="utf-8")
+
+
 def _healthy(base: str) -> Healthy:
-    program = (WATCH / "base" / f"{base}.py").read_text(encoding="utf-8")
-    with _folder(program) as folder:
-        checked = epochzero.check([sys.executable, "train.py"], folder=folder)
+    with _folder(_program(base)) as folder:
+        checked = epochzero.check(
+            [sys.executable, "train.py"], folder=folder, target=TARGETS.get(base),
+            dry=Limits(seconds=PATIENCE * LIMIT_S) if base in TARGETS else None,
+        )  # fmt: skip
         _, root = _watched(folder)
     return Healthy(frozenset(one.rule for one in checked.findings), root.get("word", ""))
 
@@ -185,22 +194,29 @@ def _healthy(base: str) -> Healthy:
 def _tried(base: str, mutant: Mutant, healthy: Healthy) -> Tried:
     leaf = taxonomy.leaves()[mutant.leaf]
     with _folder(mutant.text) as folder:
-        check = _checked(folder, mutant, healthy, frozenset(leaf.check))
+        target = TARGETS.get(base)
+        check = _checked(folder, mutant, healthy, target, frozenset(leaf.check))
         ended, root = _watched(folder)
         word = root.get("word", "")
         new = bool(word) and word != healthy.root
         watch = Answer(
             new, new and word in leaf.watch, new and root["line"] in _lines(mutant), (word,) * new
         )
-        dry = _checked(folder, mutant, healthy, None) if ended not in ("well", "late") else None
+        dry = None
+        if target or ended not in ("well", "late"):
+            dry = _checked(folder, mutant, healthy, target, None)
     return Tried(mutant.leaf, base, mutant.line, ended, check, dry, watch, commit())
 
 
-def _checked(folder: Path, mutant: Mutant, healthy: Healthy, wanted: frozenset[str] | None) -> Answer:  # fmt: skip
+def _checked(folder: Path, mutant: Mutant, healthy: Healthy, target: str | None, wanted: frozenset[str] | None) -> Answer:  # fmt: skip
     """What reading says, or where no rules are wanted, what running dry says."""
     limits = None if wanted is not None else Limits(seconds=PATIENCE * LIMIT_S)
     checked = epochzero.check(
-        [sys.executable, "train.py"], folder=folder, environment=os.environ, dry=limits
+        [sys.executable, "train.py"],
+        folder=folder,
+        target=target,
+        environment=os.environ,
+        dry=limits,
     )
     found = [one for one in checked.findings if one.rule not in healthy.rules]
     if wanted is None:
