@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -239,3 +241,23 @@ def test_the_report_shows_all_scores(dissection: Dissection) -> None:
     page = to_html(dissection_report(dissection))
     assert all(score.name in page for score in dissection.scores)
     assert "mean snapshot validity" in page
+
+
+def test_an_ensemble_is_measured_and_is_no_guard(net: nn.Module, data: Data) -> None:
+    train, test = data
+    other = deepcopy(net)
+    with torch.no_grad():
+        for weights in other.parameters():
+            weights += 0.05 * torch.randn(weights.shape, generator=torch.Generator().manual_seed(0))
+    beyond = replace(test, inputs=test.inputs.rot90(1, (2, 3)), labels=test.labels + 100)
+    alone = dissect(net, train, test, beyond=beyond)
+    found = dissect(net, train, test, beyond=beyond, members=[other])
+    assert [score.name for score in found.scores] == [
+        *(score.name for score in alone.scores),
+        "ensemble",
+    ]
+    assert [score.name for score in found.beyond][-1] == "ensemble"
+    assert found.recommended == alone.recommended
+    same = dissect(net, train, test, members=[deepcopy(net)])
+    areas = {score.name: score.auc.value for score in same.scores}
+    assert areas["ensemble"] == pytest.approx(areas["max softmax"])

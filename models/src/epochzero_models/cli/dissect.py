@@ -34,6 +34,8 @@ _ONE_SIDED = "undefined: all predictions are right, or all are wrong"
               help="Layers to use.  [default: about six, evenly spaced]")  # fmt: skip
 @click.option("--detector", type=click.Choice(NAMES), metavar="NAME",
               help="Detector that the guard uses, such as DDU or 'dissector linear'.  [default: the recommended one]")  # fmt: skip
+@click.option("--members", metavar="FILE", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="Weights of MODEL after another training; the ensemble of all is measured too.")  # fmt: skip
 @click.option("--onnx", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
               help="Export the model with the detector.")  # fmt: skip
 @click.option("--false-rejections", type=click.FloatRange(0, 1, max_open=True), metavar="SHARE",
@@ -45,6 +47,7 @@ def command(
     beyond: str | None,
     layers: str | None,
     detector: str | None,
+    members: tuple[Path, ...],
     onnx: Path | None,
     false_rejections: float | None,
     form: str,
@@ -67,7 +70,7 @@ def command(
     out = request.out
     with working(out) as on_progress:
         from epochzero.reports import write_report
-        from epochzero_models import Guard, dissect
+        from epochzero_models import Guard, dissect, load_model
         from epochzero_models.dissect.report import dissection_report
 
         model, tests = request.classifiers()[0], request.load(test, on_progress)
@@ -78,6 +81,7 @@ def command(
             beyond=request.load(beyond, on_progress) if beyond else None,
             layers=[name.strip() for name in layers.split(",") if name.strip()] if layers else None,
             detector=detector,
+            members=[load_model(request.model, file, device=request.device) for file in members],
             false_rejections=false_rejections,
             seed=request.seed,
             on_progress=on_progress,

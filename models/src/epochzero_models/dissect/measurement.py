@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ from epochzero_models.examples import Examples
 
 SCHEMA = "epochzero.model-dissection/2"
 SOFTMAX = "max softmax"
+ENSEMBLE = "ensemble"
 SHOWN = 20
 """Layers, in a message."""
 Curve = tuple[Sequence[float], Sequence[float]]
@@ -169,6 +170,7 @@ def dissect(
     beyond: Examples | None = None,
     layers: Sequence[str] | None = None,
     detector: str | None = None,
+    members: Sequence[Classifier | nn.Module] = (),
     false_rejections: float | None = None,
     seed: int = 0,
     on_progress: ProgressCallback | None = None,
@@ -184,6 +186,8 @@ def dissect(
             recommend a score, the other is reported on.
         layers: names of modules; by default some six at even steps of depth.
         detector: name of the score that the dissector uses; by default the recommended one.
+        members: the same model after other trainings. With them, the score ``ensemble`` is measured: the mean
+            probability of the model's class (Lakshminarayanan et al. 2017). A guard, which runs one model, has none.
         false_rejections: share of right predictions that may be rejected; by default Youden's J.
         seed: of the halves and the bootstrap.
         on_progress: hears what it has come to.
@@ -205,15 +209,18 @@ def dissect(
     chosen = look_into(classifier, names, chosen_by, on_progress)
     reported = look_into(classifier, names, reported_by, on_progress)
     right = _right(reported, reported_by)
-    choosing = _scores(chosen, detectors), _right(chosen, chosen_by)
-    reporting = _scores(reported, detectors), right
+    ensemble = [as_classifier(member) for member in members]
+    choosing = _scores(chosen, detectors, chosen_by, ensemble), _right(chosen, chosen_by)
+    reporting = _scores(reported, detectors, reported_by, ensemble), right
     scores, notes = _measure(choosing, reporting, false_rejections, seed, on_progress)
     others = [
-        _scores(look_into(classifier, names, part, on_progress), detectors)
+        _scores(look_into(classifier, names, part, on_progress), detectors, part, ensemble)
         for part in (beyond.halves(seed) if beyond is not None else ())
     ]
     recommended = _recommended(
-        [score.name for score in scores], choosing, others[0] if others else None
+        [score.name for score in scores if score.name != ENSEMBLE],
+        choosing,
+        others[0] if others else None,
     )
     dissector = _chosen(detector or recommended, scores, detectors, names, classes)
     return Dissection(
@@ -280,11 +287,23 @@ def _right(seen: Snapshots, examples: Examples) -> NDArray[np.bool_]:
     return (seen.predicted == examples.labels).numpy()
 
 
-def _scores(seen: Snapshots, detectors: Mapping[str, Detector]) -> dict[str, NDArray[Any]]:
+def _scores(
+    seen: Snapshots,
+    detectors: Mapping[str, Detector],
+    examples: Examples,
+    ensemble: Sequence[Classifier],
+) -> dict[str, NDArray[Any]]:
     """All scores of the examples, by name."""
-    return {
+    found = {
         name: detector(seen.features, seen.logits).numpy() for name, detector in detectors.items()
     }
+    if ensemble:
+        # Other inputs may have labels that the model does not know.
+        unlabelled = replace(examples, labels=torch.zeros_like(examples.labels))
+        every = [seen.logits, *(logits_of(member, unlabelled) for member in ensemble)]
+        mean_of_all = torch.stack([logits.double().softmax(dim=1) for logits in every]).mean(dim=0)
+        found[ENSEMBLE] = mean_of_all.gather(1, seen.predicted[:, None])[:, 0].numpy()
+    return found
 
 
 def _chosen(
