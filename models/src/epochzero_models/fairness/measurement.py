@@ -272,7 +272,9 @@ def _reweighed(
 
 
 def _why_no_retraining(subject: Subject, people: PeopleTable, found: Found) -> str:
-    return _why_no_training(subject, people) or ("" if len(found) else "nothing was found")
+    if why_not := subject.no_gradients(people.levels[:1]):
+        return why_not
+    return _why_no_training(subject, people) if len(found) else "nothing was found"
 
 
 def _why_no_training(subject: Subject, people: PeopleTable) -> str:
