@@ -11,6 +11,7 @@ import signal
 import stat
 import time
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,11 @@ from hypothesis import strategies as st
 
 from epochzero import zstd
 from epochzero.redact import redact_log
+from epochzero.store import recorder
 from epochzero.store.job_details import read_log
+from epochzero.store.logs import Parts, parts_in
 from epochzero.store.retention import prune
-from epochzero.web import log_redaction
+from epochzero.web import intake, log_redaction
 from epochzero.web import spool as spool_module
 from epochzero.web.app import create_app
 from epochzero.web.log_diagnosis import About
@@ -30,6 +33,7 @@ from epochzero.web.log_redaction import HELD_MOST, Unfinished, redact_piece
 from epochzero.web.settings import Settings
 from epochzero.web.spool import Spool, appending
 from tests.store.jobs import Runs, whole
+from tests.waiting import wait_until
 from tests.web.conftest import Served
 
 LOG = b"step 1\npassword=hunter2x\nTraceback (most recent call last):\n  File \"train.py\", line 3, in <module>\nKeyError: 'lr'\n"
@@ -226,10 +230,66 @@ def test_a_piece_that_differs_from_what_was_received_is_refused(served: Served) 
     who = served.token()
     path = f"{ATTEMPT}/logs/output.log"
     served.client.put(path, content=b"step 1\n", headers=who)
-    served.service.spool.release(served.service.spool.attempt("red", "job1", 1, None))
+    served.client.put(f"{ATTEMPT}/journal", content=b"", headers=who)
+    served.service.spool.release(served.service.spool.attempt("red", "job1", 1, None), 0)
     assert served.client.put(path, content=b"step 1\nstep 2\n", headers=who).json() == {"size": 14}
     other = served.client.put(f"{path}?offset=7", content=b"step 3\n", headers=who)
     assert other.status_code == 409
+
+
+def test_records_that_arrive_while_a_journal_is_released_are_not_lost(
+    served: Served, tmp_path: Path
+) -> None:
+    who = served.token()
+    data = Runs(tmp_path / "runs").write(whole(), log=LOG).read_bytes()
+    end = data.index(b"\n", data.index(b'"exit_code"')) + 1
+    spool = served.service.spool
+    place = f"{ATTEMPT}/journal"
+    assert served.client.put(place, content=data[:end], headers=who).is_success
+    served.settle()
+    assert served.client.put(f"{place}?offset={end}", content=data[end:], headers=who).is_success
+    spool.release(spool.attempt("red", "job1", 1, None), end)
+    served.settle()
+    job = served.client.get("/api/v1/jobs/job1", headers=who).json()
+    assert job["attempts"][0]["ranks"][0]["diagnosis"]["category"] == "key_not_found"
+
+
+def test_a_process_that_is_being_started_does_not_keep_a_file_locked(tmp_path: Path) -> None:
+    """Until it executes its program, it has copies of all open files."""
+    reading, writing = os.pipe()
+    with appending(tmp_path / "output.log", 0, most=100) as piece:
+        child = os.fork()
+        if not child:
+            os.close(writing)
+            os.read(reading, 1)
+            os._exit(0)
+        piece.write(b"step 1\n")
+        piece.sync()
+    try:
+        with appending(tmp_path / "output.log", 7, most=100) as piece:
+            assert piece.begun == 7
+    finally:
+        os.close(writing)
+        os.waitpid(child, 0)
+        os.close(reading)
+
+
+def test_a_journal_whose_import_failed_unexpectedly_is_imported_later(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    errors = [MemoryError("once")]
+
+    def fails_once(folder: Path, text: Callable[[bytes], bytes]) -> Parts:
+        if errors:
+            raise errors.pop()
+        return parts_in(folder, text)
+
+    monkeypatch.setattr(recorder, "parts_in", fails_once)
+    monkeypatch.setattr(intake, "_TIDY_EVERY_S", 0.0)
+    who = served.token()
+    journal = Runs(tmp_path / "runs").write(whole(), log=LOG)
+    assert served.client.put(f"{ATTEMPT}/journal", content=journal.read_bytes(), headers=who)
+    wait_until(lambda: served.client.get("/api/v1/jobs", headers=who).json()["jobs"])
 
 
 def test_only_the_account_of_the_service_can_read_what_was_received(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ if sys.platform == "win32":
         raise_open_files,
         resource_limits,
         usable_cpus,
+        unlock,
         user,
         user_id,
     )
@@ -57,6 +58,7 @@ else:
         pipe,
         raise_open_files,
         resource_limits,
+        unlock,
         user,
         user_id,
     )

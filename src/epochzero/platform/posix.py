@@ -26,6 +26,13 @@ def lock(descriptor: int) -> None:
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+def unlock(descriptor: int) -> None:
+    """Ends the lock of an open file, also for copies that child processes have inherited."""
+    import fcntl
+
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
 def user_id() -> int:
     """The number of the user whose rights this process has."""
     return os.geteuid()

@@ -34,6 +34,10 @@ def lock(descriptor: int) -> None:
         raise BlockingIOError(errno.EWOULDBLOCK, os.strerror(errno.EWOULDBLOCK)) from error
 
 
+def unlock(descriptor: int) -> None:
+    """Nothing: closing the file ends its lock, because no child process inherits it."""
+
+
 def user_id() -> int:
     """Zero: users have no numbers."""
     return _NO_USER

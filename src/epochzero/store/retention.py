@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,8 +124,8 @@ def _whole(journal: Path, origin: Origin, size: int) -> Select[int]:
     )
 
 
-def stored(database: Database, journals: Iterable[Path], origin: Origin) -> Sequence[Path]:
-    """The given journals whose attempts have ended and are completely stored, including logs.
+def stored(database: Database, journals: Iterable[Path], origin: Origin) -> Mapping[Path, int]:
+    """The given journals whose attempts have ended and are completely stored, including logs, with their sizes.
 
     Lost attempts are excluded: their sender may return and continue.
 
@@ -133,13 +133,14 @@ def stored(database: Database, journals: Iterable[Path], origin: Origin) -> Sequ
         StoreError: the database does not respond.
     """
     left_out = select(Output.id).where(Output.rank_id == Rank.id, Output.stored.is_(None))
-    found = []
+    found = {}
     with database.read() as session:
         for journal in journals:
             with suppress(FileNotFoundError):
-                whole = _whole(journal, origin, journal.stat().st_size)
+                size = journal.stat().st_size
+                whole = _whole(journal, origin, size)
                 if session.scalar(whole.where(Rank.state != "lost", ~left_out.exists())):
-                    found.append(journal)
+                    found[journal] = size
     return found
 
 

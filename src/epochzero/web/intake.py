@@ -44,6 +44,7 @@ class Intake:
         self._spool = spool
         self._metrics = metrics
         self._waiting: dict[Path, str] = {}
+        self._failed: dict[Path, str] = {}
         self._used: dict[str, int] = {}
         self._is_taking = False
         self._lock = threading.Lock()
@@ -136,6 +137,8 @@ class Intake:
                 except EpochZeroError as error:
                     _LOGGER.warning("%s was not imported: %s", journal, error)
                 except Exception:
+                    # Again in a minute: trying at once could repeat the same error for ever.
+                    self._failed[journal] = some[journal]
                     self._metrics.failures.inc()
                     _LOGGER.exception("%s was not imported", journal)
             self._release(some)
@@ -146,8 +149,8 @@ class Intake:
         """Deletes content that is completely stored: unlike the store, it may contain secrets."""
         for team in set(journals.values()):
             own = (journal for journal, whose in journals.items() if whose == team)
-            for journal in stored(self._database, own, origin_of(team)):
-                self._spool.release(journal.parent)
+            for journal, size in stored(self._database, own, origin_of(team)).items():
+                self._spool.release(journal.parent, size)
 
     def _wait(self, journals: Mapping[Path, str]) -> None:
         with self._lock:
@@ -161,6 +164,8 @@ class Intake:
         self._metrics.taken.inc(result)
 
     def _tidy(self) -> None:
+        self._wait(self._failed)
+        self._failed = {}
         for team in self._spool.teams():
             origin = origin_of(team)
             mark_lost(self._database, origin)

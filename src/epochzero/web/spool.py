@@ -27,7 +27,7 @@ from tempfile import SpooledTemporaryFile, TemporaryFile
 from typing import IO, NamedTuple, Protocol
 
 from epochzero.errors import InputError
-from epochzero.platform import BINARY, NO_FOLLOW, lock
+from epochzero.platform import BINARY, NO_FOLLOW, lock, unlock
 from epochzero.redact import HIDDEN, redact_log
 from epochzero.run.records.identity import attempt_folder
 from epochzero.run.records.journal import NAME
@@ -162,18 +162,24 @@ class Spool:
                     size += min(status.st_size, status.st_blocks * 512)
         return size
 
-    def release(self, folder: Path) -> None:
+    def release(self, folder: Path, size: int) -> None:
         """Deletes the content of an attempt's files; the numbers of received bytes remain.
 
-        Files that are being appended to are left unchanged.
+        Logs that are being appended to are left unchanged.
+
+        Args:
+            folder: of the attempt.
+            size: bytes of its journal that are stored; if it has grown meanwhile, nothing is deleted.
         """
-        with suppress(FileNotFoundError):
-            for entry in os.scandir(folder):
+        with suppress(OSError), _locked(str(folder / NAME)) as journal:
+            if os.fstat(journal).st_size != size:
+                return
+            for record in folder.glob(f"*{_RECORD}"):
                 with suppress(OSError):
-                    if entry.name == NAME:
-                        _empty(entry.path)
-                    elif entry.name.endswith(_RECORD):
-                        _empty_log(entry.path.removesuffix(_RECORD))
+                    _empty_log(str(record).removesuffix(_RECORD))
+            # If it is killed in between, nothing counts as received and the sender sends the file again.
+            os.ftruncate(journal, 0)
+            os.ftruncate(journal, size)
 
 
 class _Target(Protocol):
@@ -357,7 +363,7 @@ def appending(path: Path, offset: int, *, most: int) -> Iterator[Appending]:
                 raise full(error) from error
             raise
     finally:
-        os.close(file)
+        _close(file)
 
 
 def _write(file: int, data: bytes, at: int) -> None:
@@ -434,7 +440,13 @@ def _locked(path: str) -> Iterator[int]:
         lock(file)
         yield file
     finally:
-        os.close(file)
+        _close(file)
+
+
+def _close(file: int) -> None:
+    """Closes a locked file. A process that is being started may still hold a copy, which would keep the lock."""
+    unlock(file)
+    os.close(file)
 
 
 def _empty_log(path: str) -> None:
@@ -445,17 +457,6 @@ def _empty_log(path: str) -> None:
         hides = end.hides or bool(end.held)
         _record(path, _Received(size, 0, size, Unfinished(hides=hides)))
         os.ftruncate(file, 0)
-
-
-def _empty(path: str) -> None:
-    """Deletes the content of a file and keeps its size.
-
-    If it is killed in between, nothing counts as received and the sender sends the file again.
-    """
-    with _locked(path) as file:
-        size = os.fstat(file).st_size
-        os.ftruncate(file, 0)
-        os.ftruncate(file, size)
 
 
 def _opened(path: Path) -> int:
