@@ -12,6 +12,7 @@ import stat
 import time
 import tracemalloc
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ from epochzero.store import recorder
 from epochzero.store.job_details import read_log
 from epochzero.store.logs import Parts, parts_in
 from epochzero.store.retention import prune
-from epochzero.web import intake, log_redaction
+from epochzero.web import ingest, intake, log_redaction
 from epochzero.web import spool as spool_module
 from epochzero.web.app import create_app
 from epochzero.web.log_diagnosis import About
@@ -114,6 +115,9 @@ def test_a_log_without_a_journal_is_diagnosed_and_kept_once(served: Served) -> N
         assert answer["category"] == "key_not_found"
     job = served.client.get(f"/api/v1/jobs/{answer['job']}", headers=who).json()
     assert job["summary"]["name"] == "train"
+    page = served.client.get(f"/jobs/{answer['job']}", headers=who).text
+    environment = "partition <code>a100</code>, image <code>torch:2.9</code>, commit <code>abc1234"
+    assert f"<dt>Environment</dt><dd>{environment}" in page
     for search in ("partition:a100 image:torch:2.9", "KeyError"):
         found = served.client.get("/jobs", params={"q": search, "format": "json"}, headers=who)
         assert [one["name"] for one in found.json()] == ["train"]
@@ -272,6 +276,22 @@ def test_a_process_that_is_being_started_does_not_keep_a_file_locked(tmp_path: P
         os.close(writing)
         os.waitpid(child, 0)
         os.close(reading)
+
+
+def test_a_part_waits_until_its_file_was_released(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest, "_PAUSES_S", [0.01] * 60_000)
+    who = served.token()
+    path = served.service.spool.attempt("red", "job1", 1, None) / "output.log"
+    with ThreadPoolExecutor(1) as pool:
+        with appending(path, 0, most=100):
+            place = f"{ATTEMPT}/logs/output.log"
+            answer = pool.submit(
+                lambda: served.client.put(place, content=b"step 1\n", headers=who).json()
+            )
+            time.sleep(0.1)
+        assert answer.result() == {"size": 7}
 
 
 def test_a_journal_whose_import_failed_unexpectedly_is_imported_later(

@@ -24,7 +24,8 @@ from epochzero.web.bodies import pieces
 from epochzero.web.limits import too_many
 from epochzero.web.log_diagnosis import About, DiagnosedJob, diagnosed_job
 from epochzero.web.problems import problem
-from epochzero.web.spool import Full, Gap, appending, full
+from epochzero.web.settings import ServerLimits
+from epochzero.web.spool import Busy, Full, Gap, appending, full
 from epochzero.web.state import Service, ServiceState
 
 router = APIRouter(prefix="/api/v1", tags=["sending"])
@@ -33,6 +34,8 @@ _MOST_IN_BULK = 10_000
 _READ_BYTES = 1 << 20
 _JOB_MEMORY = 24 << 10
 _ATTEMPT = "/jobs/{job}/attempts/{attempt}/ranks/{rank}"
+_PAUSES_S = (0.05, 0.2, 0.8)
+"""Pauses while a file is being released."""
 _LOGS = r"^(output|rank\d{1,5})(\.\d{1,9})?\.log$"
 
 
@@ -143,11 +146,7 @@ async def _append(
     path = attempt.folder / name
     try:
         async with service.pieces.taken(attempt.team):
-            with appending(path, offset, most=limits.file_bytes) as piece:
-                async for data in pieces(request, limits.text_bytes):
-                    await run_in_threadpool(piece.write, data)
-                await run_in_threadpool(piece.sync)
-                size, new = piece.size, piece.size - piece.begun
+            size, new = await _stored(request, limits, path, offset)
     except Gap as error:
         raise HTTPException(409, {"message": str(error), "size": error.size}) from error
     except Full as error:
@@ -155,6 +154,24 @@ async def _append(
     _count(service, attempt.team, "journal" if name == NAME else "log", new)
     service.intake.grown(attempt.team, path, new)
     return Acknowledged(size=size)
+
+
+async def _stored(
+    request: Request, limits: ServerLimits, path: Path, offset: int
+) -> tuple[int, int]:
+    """Stores a part; returns the number of received bytes, and of new ones."""
+    for pause in (*_PAUSES_S, None):
+        try:
+            with appending(path, offset, most=limits.file_bytes) as piece:
+                async for data in pieces(request, limits.text_bytes):
+                    await run_in_threadpool(piece.write, data)
+                await run_in_threadpool(piece.sync)
+                return piece.size, piece.size - piece.begun
+        except Busy:  # Nothing of the request was read yet.
+            if pause is None:
+                raise
+            await asyncio.sleep(pause)
+    raise AssertionError
 
 
 @router.post("/diagnose-and-store", responses=_REFUSED_LOGS)

@@ -58,6 +58,10 @@ class Gap(InputError):  # noqa: N818 - it is what it is called
         self.size = size
 
 
+class Busy(Gap):
+    """Another client is appending to the file, or the file is being released, which takes a moment."""
+
+
 class Full(InputError):  # noqa: N818
     """No space is left; acknowledged data are safe."""
 
@@ -172,14 +176,16 @@ class Spool:
             size: bytes of its journal that are stored; if it has grown meanwhile, nothing is deleted.
         """
         with suppress(OSError), _locked(str(folder / NAME)) as journal:
-            if os.fstat(journal).st_size != size:
+            status = os.fstat(journal)
+            if status.st_size != size:
                 return
-            for record in folder.glob(f"*{_RECORD}"):
-                with suppress(OSError):
-                    _empty_log(str(record).removesuffix(_RECORD))
-            # If it is killed in between, nothing counts as received and the sender sends the file again.
-            os.ftruncate(journal, 0)
-            os.ftruncate(journal, size)
+            if status.st_blocks:  # Not released yet.
+                # If it is killed in between, nothing counts as received and the sender sends the file again.
+                os.ftruncate(journal, 0)
+                os.ftruncate(journal, size)
+        for record in folder.glob(f"*{_RECORD}"):
+            with suppress(OSError):
+                _empty_log(str(record).removesuffix(_RECORD))
 
 
 class _Target(Protocol):
@@ -343,7 +349,8 @@ def appending(path: Path, offset: int, *, most: int) -> Iterator[Appending]:
         most: maximum size of the file in bytes.
 
     Raises:
-        Gap: the part does not continue the stored data, or another client is appending.
+        Gap: the part does not continue the stored data.
+        Busy: another client is appending.
         Full: no space is left.
     """
     file = _opened(path)
@@ -352,7 +359,7 @@ def appending(path: Path, offset: int, *, most: int) -> Iterator[Appending]:
             lock(file)
         except BlockingIOError as error:
             size = os.fstat(file).st_size if path.name == NAME else _received(str(path)).size
-            raise Gap("another client is sending this file now", size) from error
+            raise Busy("another client is sending this file now", size) from error
         target: _Target = _JournalFile(file) if path.name == NAME else _LogFile(str(path), file)
         piece = Appending(target, offset, most)
         try:
