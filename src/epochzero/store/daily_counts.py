@@ -14,6 +14,8 @@ from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
+    ARRAY,
+    BigInteger,
     ColumnElement,
     CompoundSelect,
     Integer,
@@ -47,6 +49,8 @@ _ALL = 1 << 62
 _MOST_SPANS = 100
 _NO_BLOCK = -2
 """Its lock is held while a team is summed; `epochzero.store.outbox` uses -1."""
+_ONE = literal(1, BigInteger)
+"""Of the type of the sums: only of parts with equal types, PostgreSQL leaves out the columns that a query does not use."""
 STATEMENTS = 128
 """Number of cached statements of each kind: building one takes longer than executing it."""
 
@@ -202,7 +206,7 @@ def _counted_jobs(team: str, span: _Span) -> Select[*tuple[Any, ...]]:
 
 def _live_jobs(team: str, span: _Span, is_postgresql: bool) -> Select[*tuple[Any, ...]]:
     return select(
-        _day(is_postgresql).label("day"), JobRow.state, JobRow.category, JobRow.target, literal(1).label("jobs"),
+        _day(is_postgresql).label("day"), JobRow.state, JobRow.category, JobRow.target, _ONE.label("jobs"),
         JobRow.gpu_hours, JobRow.wasted_gpu_hours, JobRow.caught,
         (JobRow.caught * JobRow.gpu_hours).label("caught_gpu_hours"), JobRow.checked,
         JobRow.started.label("last"),
@@ -220,7 +224,7 @@ def _counted_failures(team: str, span: _Span) -> Select[*tuple[Any, ...]]:
 
 def _live_failures(team: str, span: _Span, is_postgresql: bool) -> Select[*tuple[Any, ...]]:
     return select(
-        _day(is_postgresql).label("day"), JobRow.fingerprint, JobRow.category, literal(1).label("jobs"),
+        _day(is_postgresql).label("day"), JobRow.fingerprint, JobRow.category, _ONE.label("jobs"),
         JobRow.gpu_hours, JobRow.started.label("first"), JobRow.started.label("last"),
     ).where(*_within(team, span), JobRow.fingerprint != "")  # fmt: skip
 
@@ -363,6 +367,16 @@ def _within(team: str, span: _Span) -> Sequence[ColumnElement[bool]]:
     return JobRow.team == team, JobRow.started >= span.since, JobRow.started < span.until
 
 
+def named(column: ColumnElement[str], *, is_postgresql: bool) -> ColumnElement[bool]:
+    """Condition that a column has one of the values of the parameter ``names``.
+
+    For PostgreSQL they are one array: its driver neither caches nor prepares statements with many parameters.
+    """
+    if is_postgresql:
+        return column == func.any(cast(bindparam("names"), ARRAY(Text)))
+    return column.in_(bindparam("names", expanding=True))
+
+
 def _is_postgresql(session: Session) -> bool:
     return session.get_bind().dialect.name == "postgresql"
 
@@ -370,4 +384,4 @@ def _is_postgresql(session: Session) -> bool:
 def _day(is_postgresql: bool) -> ColumnElement[int]:
     """The number of the day; a cast rounds in PostgreSQL, and SQLite may lack ``floor``."""
     days = JobRow.started / DAY_S
-    return cast(func.floor(days) if is_postgresql else days, Integer)
+    return cast(func.floor(days) if is_postgresql else days, BigInteger)

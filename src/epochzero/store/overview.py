@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from sqlalchemy import (
-    CTE,
     BigInteger,
     ColumnElement,
     Exists,
@@ -33,7 +32,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
-from epochzero.store.daily_counts import DAY_S, END, STATEMENTS, Period, failures_of, jobs_of
+from epochzero.store.daily_counts import (
+    DAY_S,
+    END,
+    STATEMENTS,
+    Period,
+    failures_of,
+    jobs_of,
+    named,
+)
 from epochzero.store.database import Database
 from epochzero.store.issues import IssueFilter
 from epochzero.store.queries import EVERY_JOB, JobFilter, filtered, of_team
@@ -197,11 +204,33 @@ def fingerprints(
     with database.read() as session:
         seen = failures_of(session, team, period)
         minute = time.time() // 60 * 60 if wanted else 0.0
+        merges = _merges(session, team)
         query = _names_query(
-            seen, team, period, category, sort, only_new, but_not_in, wanted, of_jobs, minute
-        )
+            seen, team, period, category, sort, only_new, but_not_in, wanted, of_jobs, minute,
+            is_merged=bool(merges),
+        )  # fmt: skip
         names = session.scalars(query, {"limit": limit}).all()
-        return _counted(session, seen, team, period, names, category)
+        among = frozenset(names)
+        every = [*names, *(fingerprint for fingerprint, into in merges.items() if into in among)]
+        totals_query = _totals_query(
+            seen,
+            team,
+            period,
+            category,
+            is_merged=bool(merges),
+            is_postgresql=database.is_postgresql,
+        )
+        rows = session.execute(totals_query, {"names": every})
+        totals = {row.shown: FingerprintCount(*row) for row in rows}
+        return [totals[name] for name in names if name in totals]
+
+
+def _merges(session: Session, team: str) -> Mapping[str, str]:
+    """The merged fingerprints of a team, which are few, and those that they are merged into."""
+    query = select(KnownFailure.fingerprint, KnownFailure.merged_into).where(
+        KnownFailure.team == team, KnownFailure.merged_into > ""
+    )
+    return {row.fingerprint: row.merged_into for row in session.execute(query)}
 
 
 @lru_cache(STATEMENTS)
@@ -216,9 +245,19 @@ def _names_query(
     wanted: IssueFilter,
     of_jobs: JobFilter,
     now: float,
+    *,
+    is_merged: bool,
 ) -> Select[str]:
     """The displayed fingerprints in order; see `fingerprints`."""
-    ranked = _ranked(seen, team, category, sort)
+    columns = _of_shown(seen, team, category, is_merged=is_merged).subquery().c
+    sums = [func.sum(columns[name]).desc() for name in dict.fromkeys((sort, "jobs"))]
+    every = select(columns.shown).group_by(columns.shown).order_by(*sums, columns.shown)
+    limit = bindparam("limit", type_=Integer)
+    if not (only_new or but_not_in or wanted or of_jobs != EVERY_JOB):
+        return every.limit(limit)  # Keeping the first ones costs less than sorting all.
+    # Expensive conditions are evaluated only for the first ones: a database evaluates a subquery with its own LIMIT
+    # in order, and only as far as necessary.
+    ranked = every.limit(_ALL).cte()
     query = select(ranked.c.shown)
     if only_new:
         query = query.where(_is_new(team, period, ranked.c.shown))
@@ -228,7 +267,7 @@ def _names_query(
         query = query.where(wanted.matches(team, ranked.c.shown, now))
     if of_jobs != EVERY_JOB:
         query = query.where(ranked.c.shown.in_(_of_jobs(team, period, of_jobs)))
-    return query.limit(bindparam("limit", type_=Integer))
+    return query.limit(limit)
 
 
 def _of_jobs(team: str, period: Period, wanted: JobFilter) -> Select[str]:
@@ -251,70 +290,48 @@ def by_day(
     if not found:
         return found
     with database.read() as session:
-        merged = select(KnownFailure.fingerprint, KnownFailure.merged_into).where(
-            KnownFailure.team == team, KnownFailure.merged_into.in_(names)
-        )
+        merges = _merges(session, team).items()
         shown = {name: name for name in names}
-        shown |= {row.fingerprint: row.merged_into for row in session.execute(merged)}
-        query = _days_query(failures_of(session, team, period, by_day=True))
+        shown |= {fingerprint: into for fingerprint, into in merges if into in found}
+        of = failures_of(session, team, period, by_day=True)
+        query = _days_query(of, is_postgresql=database.is_postgresql)
         for fingerprint, day, jobs in session.execute(query, {"names": list(shown)}):
             found[shown[fingerprint]][day - first] += jobs
     return found
 
 
 @lru_cache(STATEMENTS)
-def _days_query(of: Subquery) -> Select[str, int, int]:
+def _days_query(of: Subquery, *, is_postgresql: bool) -> Select[str, int, int]:
     seen = of.c
     return (
         select(seen.fingerprint, seen.day, _whole(seen.jobs))
-        .where(seen.fingerprint.in_(bindparam("names", expanding=True)))
+        .where(named(seen.fingerprint, is_postgresql=is_postgresql))
         .group_by(seen.fingerprint, seen.day)
     )
 
 
-def _ranked(seen: Subquery, team: str, category: str | None, sort: str) -> CTE:
-    """The displayed fingerprints of a period in order; expensive conditions are evaluated only for the first ones.
-
-    A database evaluates a subquery with its own LIMIT in order, and only as far as necessary.
-    """
-    columns = _of_shown(seen, team, category).subquery().c
-    sums = [func.sum(columns[name]).desc() for name in dict.fromkeys((sort, "jobs"))]
-    query = select(columns.shown).group_by(columns.shown).order_by(*sums, columns.shown)
-    return query.limit(_ALL).cte()
-
-
-def _of_shown(seen: Subquery, team: str, category: str | None) -> Select[*tuple[Any, ...]]:
+def _of_shown(
+    seen: Subquery, team: str, category: str | None, *, is_merged: bool
+) -> Select[*tuple[Any, ...]]:
     """The rows of some failures, each with its displayed fingerprint as ``shown``."""
-    query = select(_shown(team, seen.c.fingerprint).label("shown"), *seen.c)
+    own = seen.c.fingerprint
+    query = select((_shown(team, own) if is_merged else own).label("shown"), *seen.c)
     return query if category is None else query.where(seen.c.category == category)
-
-
-def _counted(
-    session: Session,
-    seen: Subquery,
-    team: str,
-    period: Period,
-    names: Sequence[str],
-    category: str | None,
-) -> list[FingerprintCount]:
-    """The totals of the given failures, ordered by fingerprint."""
-    merged = select(KnownFailure.fingerprint).where(
-        KnownFailure.team == team, KnownFailure.merged_into.in_(names)
-    )
-    every = {*names, *session.scalars(merged)}
-    query = _totals_query(seen, team, period, category)
-    rows = session.execute(query, {"names": list(every)})
-    found = {row.shown: FingerprintCount(*row) for row in rows}
-    return [found[name] for name in names if name in found]
 
 
 @lru_cache(STATEMENTS)
 def _totals_query(
-    seen: Subquery, team: str, period: Period, category: str | None
+    seen: Subquery,
+    team: str,
+    period: Period,
+    category: str | None,
+    *,
+    is_merged: bool,
+    is_postgresql: bool,
 ) -> Select[*tuple[Any, ...]]:
     """Rows in the form of `FingerprintCount`."""
-    among = seen.c.fingerprint.in_(bindparam("names", expanding=True))
-    rows = _of_shown(seen, team, category).where(among).subquery().c
+    among = named(seen.c.fingerprint, is_postgresql=is_postgresql)
+    rows = _of_shown(seen, team, category, is_merged=is_merged).where(among).subquery().c
     sums = select(
         rows.shown,
         func.max(rows.category).label("category"),
