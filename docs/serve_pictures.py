@@ -229,7 +229,10 @@ def main() -> None:
     target = Path(sys.argv[1])
     axe = Path(sys.argv[2]).read_text("utf-8") if len(sys.argv) > 2 else ""
     target.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, service(Path(folder)) as (url, token):
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        service(Path(folder)) as (url, token),
+    ):
         browser = Browser(Path(folder) / "chromium")
         try:
             wanted = pages(url, token)

@@ -16,6 +16,7 @@ from epochzero.store import failure_notes, issues
 from epochzero.store.backup import back_up, restore
 from epochzero.store.daily_counts import Period
 from epochzero.store.database import Database, open_database
+from epochzero.store.failure_titles import failure_title
 from epochzero.store.failures import failure_details
 from epochzero.store.overview import fingerprints
 from epochzero.store.queries import EVERY_JOB, JobFilter, find_jobs, with_search
@@ -81,6 +82,22 @@ def found(database: Database, text: str) -> Sequence[str]:
 def test_the_title_says_what_failed_and_where(database: Database) -> None:
     fail(database, "j1", AT)
     assert find_jobs(database)[0].title == "KeyError: 'fox' in report (report.py)"
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        (
+            "run.sh: line 6: aws: command not found",
+            "Command: run.sh: line 6: aws: command not found",
+        ),
+        ("W1121 15:12:10.627000 27469 torch/x.py:753] Received 15", "Command: Received 15"),
+        ("", "Command"),
+    ],
+)
+def test_the_title_of_a_failure_without_a_frame_has_its_line(line: str, title: str) -> None:
+    found = {"basis": "signature", "title": "Command", "root": {"text": line}}
+    assert failure_title(found) == title
 
 
 def test_the_first_job_is_remembered_after_it_was_deleted(database: Database) -> None:

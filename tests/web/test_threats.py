@@ -344,6 +344,7 @@ def test_a_webhook_does_not_reach_private_networks_and_follows_no_redirect() -> 
         "[::]",
         "[fe80::1]",
         "[fd00::1]",
+        "[fec0::1]",
     ):
         assert "private" in post(f"http://{host}/", b"{}", private=False)
     assert _Listener.told == []

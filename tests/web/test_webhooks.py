@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from fastapi.testclient import TestClient
@@ -89,6 +90,7 @@ def telling(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
         limits=LIMITS,
         private_webhooks=request.param,
         webhook_pauses=(0.1, 0.2),
+        url="https://epochzero.example.org/",
     )
     app = create_app(settings)
     with TestClient(app) as client:
@@ -144,7 +146,12 @@ def test_a_chat_is_told_in_its_own_form(
     assert outcomes(telling, who, 1)[0][0] == "webhook notified"
     ((path, told),) = receiver.told
     assert path == "http://hooks.slack.com/services/T0/B0/x"
-    assert told["text"].startswith("```\nresnet failed")
+    assert told["text"].startswith("```\nresnet failed after")
+    block, link = told["text"].rsplit("\n", 1)
+    assert block.endswith("```")
+    assert "epochzero show" not in block
+    issues = telling.client.get("/failures?format=json", headers=who).json()
+    assert link == "https://epochzero.example.org/failures/" + quote(issues[0]["fingerprint"])
 
 
 def test_a_failure_is_told_that_cost_more_than_a_rule_says(

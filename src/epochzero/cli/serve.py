@@ -68,6 +68,12 @@ def _require(names: tuple[str, ...], extra: str) -> None:
     "--private-webhooks", is_flag=True, help="Allow webhooks to private network addresses."
 )
 @click.option(
+    "--url",
+    metavar="URL",
+    default="",
+    help="Address of this server as browsers see it, for links in notifications.  [default: the url of --sign-in]",
+)
+@click.option(
     "--trusted-proxy",
     "trusted_proxies",
     metavar="ADDRESS",
@@ -99,6 +105,7 @@ def command(
     key: Path | None,
     behind_https: bool,
     private_webhooks: bool,
+    url: str,
     trusted_proxies: tuple[str, ...],
     log_days: float | None,
     sign_in: Path | None,
@@ -141,6 +148,7 @@ def command(
         watched=watched,
         log_days=log_days,
         provider=provider,
+        url=url or (provider.url if provider else ""),
     )
     if settings.authentication and not known:
         click.echo("epochzero: no team has a token yet: epochzero serve team NAME", err=True)

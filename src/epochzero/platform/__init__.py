@@ -38,8 +38,8 @@ if sys.platform == "win32":
         processes,
         raise_open_files,
         resource_limits,
-        usable_cpus,
         unlock,
+        usable_cpus,
         user,
         user_id,
     )

@@ -9,7 +9,9 @@ from typing import Any
 _LONGEST = 110
 _GUESSED = ("reading", "classifier")
 """The diagnosis' own title then only names the category."""
-_PREFIX = re.compile(r"^(\[[^\]]*\]:?\s*|[\d:., TZ/+-]{8,}|(ERROR|CRITICAL|FATAL)\b[: ]*)+")
+_PREFIX = re.compile(
+    r"^(\[[^\]]*\]:?\s*|[\d:., TZ/+-]{8,}|(ERROR|CRITICAL|FATAL)\b[: ]*|[IWEF]\d{4} [^\]]{1,200}\] )+"
+)
 
 
 def failure_title(diagnosis: Mapping[str, Any]) -> str:
@@ -18,6 +20,8 @@ def failure_title(diagnosis: Mapping[str, Any]) -> str:
     frame = diagnosis.get("user_frame") or {}
     name, file = str(frame.get("function") or ""), str(frame.get("file") or "")
     file = file.replace("\\", "/").rpartition("/")[2]
+    if not file and diagnosis.get("basis") == "signature" and (text := _root_text(diagnosis)):
+        return f"{what}: {text}"
     if name in ("", "<module>"):
         return f"{what} in {file}" if what and file else what
     return f"{what} in {name} ({file})" if what and file else what
@@ -31,8 +35,12 @@ def _what(diagnosis: Mapping[str, Any]) -> str:
     if kind := str(exception.get("type") or "").rpartition(".")[2]:
         message = _line(str(exception.get("message") or ""))
         return f"{kind}: {message}" if message else kind
-    text = _line(str((diagnosis.get("root") or {}).get("text") or ""))
-    return _PREFIX.sub("", text).strip() or title
+    return _root_text(diagnosis) or title
+
+
+def _root_text(diagnosis: Mapping[str, Any]) -> str:
+    """The line of the root cause without its time, level and rank."""
+    return _PREFIX.sub("", _line(str((diagnosis.get("root") or {}).get("text") or ""))).strip()
 
 
 def _line(text: str) -> str:

@@ -24,6 +24,7 @@ from epochzero.store.search import matching_fingerprints, searched_words
 IssueState = Literal["new", "ongoing", "regressed", "resolved", "ignored"]
 NEW_S = 7 * 86_400.0
 """An issue is new for this long."""
+NOBODY = "nobody"
 PARTITION = "SLURM_JOB_PARTITION"
 
 
@@ -43,7 +44,7 @@ class IssueFilter:
 
     Attributes:
         state: an `IssueState`, or ``open`` for all that are neither resolved nor ignored.
-        owner: exact.
+        owner: exact; `NOBODY` for issues without one.
         text: words of its failures, notes or resolution.
     """
 
@@ -62,7 +63,8 @@ class IssueFilter:
         """
         found = exists().where(KnownFailure.team == team, KnownFailure.fingerprint == fingerprint)
         if self.owner:
-            found = found.where(KnownFailure.owner == self.owner)
+            owner = "" if self.owner == NOBODY else self.owner
+            found = found.where(KnownFailure.owner == owner)
         if words := searched_words(self.text):
             found = found.where(matching_fingerprints(team, words))
         return found.where(_is_in(self.state, now)) if self.state else found

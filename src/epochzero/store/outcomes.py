@@ -189,7 +189,7 @@ def _failures(session: Session, attempts: Collection[int]) -> dict[int, _Failure
         identity = "" if is_weak(row.fingerprint) else row.fingerprint
         if attempt not in found:
             found[attempt] = _Failure(
-                row.category, identity, row.title, row.checked, commit, _image(snapshot),
+                row.category, identity, row.title, row.checked, commit, image_of(snapshot),
                 row.diagnosis,
             )  # fmt: skip
     for attempt, details, text in session.execute(
@@ -202,7 +202,7 @@ def _failures(session: Session, attempts: Collection[int]) -> dict[int, _Failure
     return found
 
 
-def _image(snapshot: Mapping[str, Any]) -> str:
+def image_of(snapshot: Mapping[str, Any]) -> str:
     """The container image of a rank, as its runtime or its pod names it."""
     variables = snapshot.get("variables") or {}
     return next((str(variables[name])[:300] for name in IMAGES if variables.get(name)), "")

@@ -53,7 +53,8 @@ def parse_search(text: str) -> SearchQuery:
     for term in _TERM.finditer(text):
         name, value = term[1], term[2] if term[2] is not None else term[3]
         if name in FILTERS and value:
-            filters[name] = value
+            # Pages show a category by its title.
+            filters[name] = value.lower().replace(" ", "_") if name == "category" else value
         else:
             words.append(f"{name}:{value}" if name else value)
     return SearchQuery(" ".join(words), filters)

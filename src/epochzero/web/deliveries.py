@@ -31,10 +31,14 @@ class Deliveries:
         database: the store.
         private: whether addresses in private networks are allowed.
         pauses: seconds before each further attempt.
+        url: of the service, for links.
     """
 
-    def __init__(self, database: Database, *, private: bool, pauses: tuple[float, ...]) -> None:
+    def __init__(
+        self, database: Database, *, private: bool, pauses: tuple[float, ...], url: str = ""
+    ) -> None:
         self._database = database
+        self._url = url
         self._private = private
         self._pauses = pauses
         self._busy: set[str] = set()
@@ -94,7 +98,7 @@ class Deliveries:
         if owed.tried > len(self._pauses):
             return "the service stopped during the delivery"
         try:
-            notice = failure_notice(self._database, owed.job, owed.attempt)
+            notice = failure_notice(self._database, owed.job, owed.attempt, self._url)
             Webhook(owed.url, private=self._private).notify(notice, owed.identity)
         except StoreError:
             raise

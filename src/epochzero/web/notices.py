@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from urllib.parse import quote
 
 from sqlalchemy import select
 
@@ -13,13 +14,14 @@ from epochzero.store.job_details import job_details
 from epochzero.store.schema import KnownFailure
 
 
-def failure_notice(database: Database, identity: str, number: int) -> Notice:
+def failure_notice(database: Database, identity: str, number: int, url: str = "") -> Notice:
     """The notification of a failed attempt, with the title of its issue and whether that was resolved.
 
     Args:
         database: the store.
         identity: ID of the job.
         number: of the attempt.
+        url: of the service; without it, the link is a path.
 
     Raises:
         InputError: no such job.
@@ -49,4 +51,5 @@ def failure_notice(database: Database, identity: str, number: int) -> Notice:
     with database.read() as session:
         if session.scalar(regressed.limit(1)) is not None:
             title = f"Back after it was resolved: {title}"
-    return replace(notice, title=title)
+    path = f"/failures/{quote(summary.fingerprint)}" if summary.fingerprint else f"/jobs/{identity}"
+    return replace(notice, title=title, link=url.rstrip("/") + path)

@@ -80,6 +80,7 @@ class Settings:
         watched: a directory whose logs are imported.
         log_days: for how long logs and samples of ended jobs are stored; None for all time.
         provider: of accounts to sign in with; None for tokens only.
+        url: address of the service as browsers see it; empty if unknown.
     """
 
     store: str
@@ -94,3 +95,4 @@ class Settings:
     watched: Path | None = None
     log_days: float | None = None
     provider: Provider | None = None
+    url: str = ""

@@ -73,7 +73,10 @@ def prepare(app: FastAPI, settings: Settings, metrics: Metrics) -> Service:
     spool = Spool(settings.folder.absolute())
     spool.make_private()
     deliveries = Deliveries(
-        database, private=settings.private_webhooks, pauses=settings.webhook_pauses
+        database,
+        private=settings.private_webhooks,
+        pauses=settings.webhook_pauses,
+        url=settings.url,
     )
     prepared = Service(
         settings,

@@ -116,6 +116,8 @@ def test_a_job_shows_its_cause_in_its_log_and_what_to_change(client: TestClient)
     assert "targets?left=job:good&amp;right=job:key0" in text
     assert all(f"/jobs/{other}" in text for other in ("key1", "key2", "again"))
     assert text.count("<svg") == 5
+    environment = text[text.index("<dt>Environment</dt>") :].partition("\n")[0]
+    assert "<dd>python <code>3.11.9</code>, commit <code>c0ffee</code>" in environment
 
 
 def test_the_rank_that_failed_first_stands_first(client: TestClient) -> None:
@@ -387,11 +389,14 @@ def test_issues_are_searched_by_their_words_state_and_owner(client: TestClient) 
         rows = client.get(f"/failures?format=json&{query}").json()
         return {row["fingerprint"] for row in rows}
 
+    everything = found("")
     assert found("mine=true") == found("q=owner:local") == found("q=keyerror") == {"1:abc"}
     assert found("state=ignored") == found("q=is:ignored") == {"1:0b5c4a"}
     assert found("state=open") == {"1:abc", '1:"><script>'}
+    assert found("q=owner:nobody") == {"1:0b5c4a", '1:"><script>'}
+    assert found('q=category:"Key Not Found"') == found("category=key_not_found") != everything
+    assert "No issue matches" in client.get("/failures?q=nonsense").text
     assert client.get("/failures?state=nonsense").status_code == 422
-    everything = found("")
     assert found("q=user:nobody") == found("q=keyerror node:nowhere") == set()
     assert found("q=since:3650d until:1h") | found("q=name:*") == everything
     text = client.get("/failures/1:0b5c4a").text

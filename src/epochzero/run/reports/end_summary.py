@@ -45,6 +45,7 @@ class Notice:
         fix: the act that helps most likely.
         action: retry, retry_elsewhere or stop; empty where nothing was decided.
         reason: why that, or why a retry would help or not.
+        link: where a team server shows more; empty for a job of this machine.
     """
 
     job: str
@@ -65,27 +66,29 @@ class Notice:
     fix: str = ""
     action: str = ""
     reason: str = ""
+    link: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form, described in ``docs/run.md``."""
         return {"schema": SCHEMA, **asdict(self)}
 
     def lines(self) -> list[str]:
-        """For people, the most important first."""
+        """For people, the most important first; without the link."""
+        on = f" on {self.host}" if self.host else ""
         how = f"exit code {self.exit_code}" if self.signal is None else signal_name(self.signal)
         what = f"{self.title} ({self.category})" if self.category else ""
         # Often the line tells its rank itself.
         named = self.rank is None or f"rank{self.rank}]" in self.root
         cost = f"{self.gpus} GPUs, {self.gpu_hours:.1f} GPU hours" if self.gpus else ""
         content = {
-            "": f"{self.name} {self.state} on {self.host} after {_length(self.seconds)} ({how})",
+            "": f"{self.name} {self.state}{on} after {_length(self.seconds)} ({how})",
             "why": what,
             "line": self.root if named else f"rank {self.rank}: {self.root}",
             "code": self.place,
             "fix": self.fix,
             "retry": ": ".join(filter(None, (self.action, self.reason))),
             "cost": cost,
-            "more": f"epochzero show {self.job}",
+            "more": "" if self.link else f"epochzero show {self.job}",
         }
         return [f"{head}: {text}" if head else text for head, text in content.items() if text]
 

@@ -38,7 +38,7 @@ def _mattermost(notice: Notice) -> Mapping[str, Any]:
 
 
 def _discord(notice: Notice) -> Mapping[str, Any]:
-    return {"content": _block(notice)[:2000], "allowed_mentions": {"parse": []}}
+    return {"content": _block(notice, 2000), "allowed_mentions": {"parse": []}}
 
 
 def _teams(notice: Notice) -> Mapping[str, Any]:
@@ -46,14 +46,19 @@ def _teams(notice: Notice) -> Mapping[str, Any]:
         {"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": line}]}
         for line in notice.lines()
     ]
+    actions = [{"type": "Action.OpenUrl", "title": "Open", "url": notice.link}]
     card = {"type": "AdaptiveCard", "version": "1.4", "body": body}
+    if "://" in notice.link:
+        card["actions"] = actions
     content = {"contentType": "application/vnd.microsoft.card.adaptive", "content": card}
     return {"type": "message", "attachments": [content]}
 
 
-def _block(notice: Notice) -> str:
-    """As it is: in a block of code no line of a log becomes a mention or a link."""
-    return "```\n" + "\n".join(notice.lines()).replace("```", "'''") + "\n```"
+def _block(notice: Notice, most: int = 30_000) -> str:
+    """As it is: in a block of code no line of a log becomes a mention or a link. Our own link follows it."""
+    end = f"\n```\n{notice.link}".rstrip()
+    text = "\n".join(notice.lines()).replace("```", "'''")
+    return f"```\n{text[: most - len(end) - 4]}{end}"
 
 
 # What of an address, without its scheme, tells the form; the first that is found counts.

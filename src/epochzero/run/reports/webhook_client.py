@@ -88,9 +88,14 @@ def _allowed_addresses(host: str, port: int, *, private: bool) -> list[str]:
         meant = _meant(ipaddress.ip_address(address.partition("%")[0]))
         if any(value in _METADATA for value in meant):
             raise _RefusedError("its address belongs to a cloud metadata service")
-        if not private and not all(value.is_global and not value.is_multicast for value in meant):
+        if not private and not all(map(_is_public, meant)):
             raise _RefusedError("its address is in a private network")
     return addresses
+
+
+def _is_public(address: _Address) -> bool:
+    is_site_local = isinstance(address, ipaddress.IPv6Address) and address.is_site_local
+    return address.is_global and not address.is_multicast and not is_site_local
 
 
 def _meant(address: _Address) -> list[_Address]:

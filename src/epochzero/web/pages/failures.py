@@ -80,7 +80,7 @@ def failures(
     return page(
         request, viewer, "failures",
         title="Issues",
-        now=_now(found, issues),
+        now=_now(found, issues, is_search=bool(q or state or category or mine or new)),
         asked=asked,
         found=found,
         category=category,
@@ -108,9 +108,15 @@ def _issue(
     )
 
 
-def _now(found: Sequence[FingerprintCount], issues: Mapping[str, IssueSummary]) -> Sequence[Step]:
+def _now(
+    found: Sequence[FingerprintCount], issues: Mapping[str, IssueSummary], *, is_search: bool
+) -> Sequence[Step]:
     closed = {name for name, issue in issues.items() if issue.state in ("resolved", "ignored")}
     open_ones = [count for count in found if count.fingerprint not in closed]
+    if not found and is_search:
+        return (
+            Step("No issue matches. Search all jobs, or choose a longer period.", link="/jobs"),
+        )
     if not open_ones:
         text = "There are no open issues. Choose a longer period or review all jobs."
         return (Step(text, link="/jobs"),)

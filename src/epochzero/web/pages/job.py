@@ -25,6 +25,7 @@ from epochzero.run.watch.model import WatchResult, of_dict
 from epochzero.run.watch.plot import chart
 from epochzero.store.database import Database, StoreError
 from epochzero.store.failure_notes import known, merged_with
+from epochzero.store.issues import PARTITION
 from epochzero.store.job_details import (
     AttemptDetails,
     JobDetails,
@@ -35,6 +36,7 @@ from epochzero.store.job_details import (
     usage,
 )
 from epochzero.store.logs import Lines, last_lines
+from epochzero.store.outcomes import image_of
 from epochzero.store.queries import JobFilter, JobSummary, find_jobs
 from epochzero.web.access import Reads
 from epochzero.web.pages.charts import span
@@ -130,6 +132,7 @@ def job(
         unit=unit,
         curves=curves,
         watched=_watched(rank) if rank else None,
+        environment=_environment(details, rank) if rank else (),
         rank_name=rank_name,
         most_ranks=_MOST_RANKS,
         failure=fingerprints[0],
@@ -306,6 +309,18 @@ def _watched(rank: RankDetails) -> WatchResult | None:
             except (KeyError, TypeError, ValueError):
                 return None
     return None
+
+
+def _environment(details: JobDetails, rank: RankDetails) -> Sequence[tuple[str, str]]:
+    """Properties of the environment of a rank, as far as known."""
+    snapshot = rank.snapshot
+    known = {
+        "partition": details.scheduler.get(PARTITION),
+        "image": image_of(snapshot),
+        **{name: snapshot.get(name) for name in ("python", "cuda", "driver")},
+        "commit": str(snapshot.get("commit") or "")[:12],
+    }
+    return [(name, str(value)) for name, value in known.items() if value]
 
 
 def _fingerprints(store: Database, team: str, fingerprint: str) -> tuple[str, ...]:
