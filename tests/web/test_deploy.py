@@ -88,7 +88,7 @@ def test_the_chart_passes_options_that_exist() -> None:
     """`docs/deploy/check_chart.py` renders it with Helm itself, which needs a package of 75 MB."""
     template = (DEPLOY / "chart" / "templates" / "server.yaml").read_text(encoding="utf-8")
     options = re.findall(r"^ +- (--[\w-]+)$", template, re.MULTILINE)
-    assert len(options) == 2
+    assert len(options) == 3
     assert set(options) <= _options()
     chart = yaml.safe_load((DEPLOY / "chart" / "Chart.yaml").read_text(encoding="utf-8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
