@@ -135,6 +135,52 @@ def test_a_counter_under_a_test_is_advanced_as_often_as_the_test_holds(runtime: 
     assert runtime.skipped
 
 
+@pytest.mark.parametrize("counter", ["step", "self.step"])
+def test_a_counter_of_a_loop_within_is_advanced_over_what_is_left_out(
+    runtime: Runtime, counter: str
+) -> None:
+    source = f"""
+        from types import SimpleNamespace
+        self = SimpleNamespace()
+        {counter} = 0
+        for epoch in range(1000):
+            for batch in range(4):
+                work()
+                {counter} += 1
+            seen.append({counter})
+        """
+    assert seen(source, runtime) == [4, 8, 4000]
+
+
+def test_a_counter_that_each_iteration_resets_is_left_alone(runtime: Runtime) -> None:
+    source = """
+        for epoch in range(1000):
+            step = 0
+            for batch in range(4):
+                work()
+                step += 1
+            seen.append(step)
+        """
+    assert seen(source, runtime) == [4, 4, 4]
+
+
+def test_episodes_of_different_lengths_run_to_the_number_of_steps(runtime: Runtime) -> None:
+    source = """
+        step, lengths = 0, [3, 9, 6]
+        while step < 100_000:
+            left = lengths[len(seen) % 3]
+            while left > 0:
+                work()
+                step += 1
+                left -= 1
+            seen.append(step)
+        """
+    steps = seen(source, runtime)
+    assert steps[:2] == [3, 12]
+    assert 100_000 <= steps[-1] < 100_009
+    assert len(steps) < 10
+
+
 def test_a_while_loop_goes_to_its_end(runtime: Runtime) -> None:
     source = """
         step = 0

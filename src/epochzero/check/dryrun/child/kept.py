@@ -68,6 +68,40 @@ class Lists:
             yield from _lists(find)
 
 
+class Growth:
+    """By how much an iteration advances the counters of loops within it, whose lengths may vary.
+
+    Args:
+        finds: each finds the value of one counter.
+    """
+
+    def __init__(self, finds: tuple[Find, ...]) -> None:
+        self._finds = finds
+        self._values: list[Any] = [None] * len(finds)
+        self._total = [0] * len(finds)
+        self._iterations = -1
+
+    def ends(self) -> None:
+        """An iteration has ended, or none has begun yet."""
+        self._iterations += 1
+        for number, find in enumerate(self._finds):
+            begun, self._values[number] = self._values[number], None
+            with suppress(NameError, AttributeError):
+                self._values[number] = find()
+            if type(self._values[number]) is type(begun) is int:
+                self._total[number] += self._values[number] - begun
+
+    def begins(self, ahead: int) -> None:
+        """An iteration begins, after as many that are left out."""
+        for number, value in enumerate(self._values):
+            if type(value) is int:
+                self._values[number] = value + self.after(number, ahead)
+
+    def after(self, number: int, iterations: int) -> int:
+        """By how much so many iterations advance a counter, as the mean of those that were run."""
+        return round(self._total[number] / max(self._iterations, 1) * iterations)
+
+
 class IterationMemory:
     """Watches what the iterations of one loop keep on a pretended GPU.
 

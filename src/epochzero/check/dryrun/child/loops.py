@@ -20,7 +20,7 @@ from typing import Any
 
 from epochzero.check.dryrun.child.agreement import Agreement
 from epochzero.check.dryrun.child.emit import Records
-from epochzero.check.dryrun.child.kept import Find, Gap, IterationMemory, Lists, filled
+from epochzero.check.dryrun.child.kept import Find, Gap, Growth, IterationMemory, Lists, filled
 from epochzero.check.dryrun.child.sources import UNKNOWN, Enumerated, Source, source_of
 
 FIRST = 2
@@ -115,6 +115,7 @@ class Runtime:
         lists: tuple[Find, ...] = (),
         ends_itself: bool = False,
         counted: tuple[int, ...] = (),
+        nested: tuple[Find, ...] = (),
     ) -> Loop:
         """The limiter of one run of a loop."""
         return Loop(
@@ -128,6 +129,7 @@ class Runtime:
             lists,
             ends_itself=ends_itself,
             counted=counted,
+            nested=nested,
         )
 
     def comprehension(self, path: str, line: int, end: int, number: int) -> Loop:
@@ -211,8 +213,10 @@ class Loop:
         *,
         ends_itself: bool = False,
         counted: tuple[int, ...] = (),
+        nested: tuple[Find, ...] = (),
     ) -> None:
         self.ends_itself = ends_itself
+        self._growth = Growth(nested)
         self._times = dict.fromkeys(counted, 0)
         self.line, self.end, self.skipped = line, end, 0
         self.gaps: list[Gap] = []
@@ -293,6 +297,7 @@ class Loop:
         if self._tests and (self._taken < self._first or self._is_work()):
             self._note(source, ahead)
         self._advance(ahead)
+        self._growth.begins(ahead)
         if ahead:
             self._count(source, ahead)
             self._tell(source)
@@ -308,6 +313,10 @@ class Loop:
     def times(self, number: int) -> int:
         """In how many of the iterations that were left out before the present one a test holds."""
         return self._times[number]
+
+    def grown(self, number: int, iterations: int) -> int:
+        """By how much loops within this one would advance a counter in so many of its iterations."""
+        return self._growth.after(number, iterations)
 
     def add_again(self, find: Find, number: int) -> None:
         """The same for a list to which an iteration adds if the test holds: as many more of its last item."""
@@ -345,6 +354,7 @@ class Loop:
     def _ahead(self, source: Source) -> int | None:
         """How many iterations are left out before the next; None to end."""
         self._check_time()
+        self._growth.ends()
         if not self._is_work():
             idles = self._runtime.used - self._began > IDLE_SHARE
             return self._end(source) if idles else 0

@@ -6,7 +6,8 @@
         if epoch % 10 == 0: save()                 ...
 
 The tests in a loop's body that depend on its variable, or on a counter that it advances, become
-functions of the coming value, so that the limiter (`loops`) knows which iterations matter. All
+functions of the coming value, so that the limiter (`loops`) knows which iterations matter. A counter
+that only loops within it advance, such as the steps of an episode, goes on by its mean growth. All
 nodes keep the user's lines.
 """
 
@@ -122,7 +123,8 @@ class _Rewriter(ast.NodeTransformer):
         self._loops += 1
         limiter = f"__epochzero_{self._loops}__"
         counters = _counters(node)
-        functions = [_function(test, name, counters) for test in tests]
+        nested = _nested_counters(node)
+        functions = [_function(test, name, counters, limiter, nested) for test in tests]
         numbers = {ast.unparse(test): number for number, test in enumerate(tests)}
         conditional = [
             (counter, numbers[text])
@@ -142,13 +144,18 @@ class _Rewriter(ast.NodeTransformer):
             ast.Tuple([_thunk(kept) for kept in always], ast.Load()),
             ast.Constant(_ends_itself(node, name)),
             ast.Tuple([ast.Constant(number) for _, number in (*conditional, *lists)], ast.Load()),
+            ast.Tuple([_thunk(_loaded(counter)) for counter in nested], ast.Load()),
         ]
         made = ast.Assign([ast.Name(limiter, ast.Store())], _call(RUNTIME, "loop", arguments))
-        if counters or conditional or lists:
+        if counters or conditional or lists or nested:
             skipped = ast.Attribute(ast.Name(limiter, ast.Load()), "skipped", ast.Load())
             advances: list[ast.stmt] = [_advance(counter, skipped) for counter in counters]
             for counter, number in conditional:
                 advances.append(_advance(counter, _call(limiter, "times", [ast.Constant(number)])))
+            for number, target in enumerate(nested):
+                grown = _call(limiter, "grown", [ast.Constant(number), deepcopy(skipped)])
+                advance = ast.AugAssign(deepcopy(target), ast.Add(), grown)
+                advances.append(ast.If(deepcopy(grown), [advance], []))
             for kept, number in lists:
                 again = _call(limiter, "add_again", [_thunk(kept), ast.Constant(number)])
                 advances.append(ast.Expr(again))
@@ -159,6 +166,12 @@ class _Rewriter(ast.NodeTransformer):
 def _advance(counter: ast.AugAssign, skipped: ast.expr) -> ast.stmt:
     by = ast.BinOp(deepcopy(counter.value), ast.Mult(), deepcopy(skipped))
     return ast.AugAssign(deepcopy(counter.target), counter.op, by)
+
+
+def _loaded(target: ast.Name | ast.Attribute) -> ast.expr:
+    target = deepcopy(target)
+    target.ctx = ast.Load()
+    return target
 
 
 # -- What of a loop's body decides which iterations matter -------------------------------------
@@ -188,7 +201,8 @@ def _inside(node: ast.For | ast.While) -> Iterator[ast.AST]:
 
 def _ends_itself(node: ast.For | ast.While, name: str) -> bool:
     """Whether what happens in the loop, and not a count, decides when it ends: an episode of a game."""
-    counted = {ast.unparse(counter.target) for counter in _counters(node)} | ({name} - {""})
+    counters = [*(counter.target for counter in _counters(node)), *_nested_counters(node)]
+    counted = {ast.unparse(counter) for counter in counters} | ({name} - {""})
     if isinstance(node, ast.While):
         return not isinstance(node.test, ast.Constant) and not _mentions(node.test, counted)
     is_range = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "range"
@@ -217,6 +231,19 @@ def _counters(node: ast.For | ast.While | ast.If) -> list[ast.AugAssign]:
         and isinstance(inner.target, (ast.Name, ast.Attribute))
         and _pure(inner.target)
     ]
+
+
+def _nested_counters(node: ast.For | ast.While) -> list[ast.Name | ast.Attribute]:
+    """What only the loops within a loop change, and that by constants: the steps of an episode."""
+    loops = [inner for inner in _inside(node) if isinstance(inner, (ast.For, ast.While))]
+    targets = {ast.unparse(c.target): c.target for loop in loops for c in _counters(loop)}
+    advanced = Counter(ast.unparse(c.target) for loop in loops for c in _counters(loop))
+    changed = Counter(
+        ast.unparse(inner)
+        for inner in _inside(node)
+        if isinstance(inner, (ast.Attribute, ast.Name)) and not isinstance(inner.ctx, ast.Load)
+    )
+    return [targets[text] for text, count in advanced.items() if count == changed[text]]
 
 
 def _conditional_counters(node: ast.For | ast.While) -> Iterator[tuple[ast.AugAssign, str]]:
@@ -337,7 +364,13 @@ def _mentions(test: ast.expr, texts: set[str]) -> bool:
     )
 
 
-def _function(test: ast.expr, name: str, counters: list[ast.AugAssign]) -> ast.expr:
+def _function(
+    test: ast.expr,
+    name: str,
+    counters: list[ast.AugAssign],
+    limiter: str,
+    nested: list[ast.Name | ast.Attribute],
+) -> ast.expr:
     """The test as a function of the loop's coming value and of how many iterations are skipped."""
 
     class Ahead(ast.NodeTransformer):
@@ -345,6 +378,11 @@ def _function(test: ast.expr, name: str, counters: list[ast.AugAssign]) -> ast.e
             for counter in counters:
                 if isinstance(node, ast.expr) and ast.unparse(node) == ast.unparse(counter.target):
                     return _ahead(node, counter, test.lineno)
+            for number, target in enumerate(nested):
+                if isinstance(node, ast.expr) and ast.unparse(node) == ast.unparse(target):
+                    skips = ast.Name(_SKIPS, ast.Load())
+                    grown = _call(limiter, "grown", [ast.Constant(number), skips])
+                    return ast.BinOp(node, ast.Add(), grown)
             return super().generic_visit(node)
 
     names = [ast.arg(name or "__value__"), ast.arg(_SKIPS)]
