@@ -10,6 +10,7 @@ import os
 import struct
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -738,6 +739,25 @@ def test_an_image_that_is_damaged_in_the_middle_is_found(tmp_path: Path) -> None
     (tmp_path / "1.png").write_bytes(content)
     (fault,) = profile(tmp_path).tables[0].faults
     assert (fault.kind, fault.file) == ("broken", "1.png")
+
+
+def test_zeros_that_a_decoder_takes_for_a_picture_are_found(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    simplejpeg = pytest.importorskip("simplejpeg")
+    steps = np.random.default_rng(0).integers(-9, 10, (96, 96, 3))
+    walk = np.cumsum(steps, axis=0) % 256
+    for n, picture in enumerate((walk, np.zeros_like(walk), walk // 8)):
+        image.fromarray(picture.astype(np.uint8)).save(tmp_path / f"{n}.jpg", optimize=n == 1)
+    assert not profile(tmp_path).tables[0].faults
+    whole, unnoticed = (tmp_path / "0.jpg").read_bytes(), 0
+    for at in range(1_250, 2_650, 70):
+        content = whole[:at] + bytes(30) + whole[at + 30 :]
+        with suppress(ValueError):
+            simplejpeg.decode_jpeg(content, strict=True)
+            unnoticed += 1
+        (tmp_path / "0.jpg").write_bytes(content)
+        assert [fault.kind for fault in profile(tmp_path).tables[0].faults] == ["damaged"], at
+    assert unnoticed
 
 
 def test_the_other_line_ends_and_byte_order_marks_are_understood(tmp_path: Path) -> None:

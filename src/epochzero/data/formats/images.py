@@ -3,7 +3,8 @@
 Of most files only the header and the end are read, so that a million of them take minutes. One that
 was cut off lacks its end; damage in the middle is seen by nothing but decoding, so that some of them
 are decoded. Pillow discards the warnings of the JPEG decoder, which are all that most damage causes, so
-that JPEG is decoded by simplejpeg, which raises them.
+that JPEG is decoded by simplejpeg, which raises them. Blocks that were never written are zeros, which the
+decoder takes for a picture as often as not: they are looked for.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ DECODED = 1000
 # How the files of a format end; those of others are not looked at.
 ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND", "GIF": b"\x3b"}
 TAIL_BYTES = 4096
+# So many zeros in a row are no code of a picture.
+HOLE_BYTES = 12
+_HUFFMAN_TABLES, _START_OF_SCAN = b"\xff\xc4", b"\xff\xda"
 SUFFIXES = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "BMP": ".bmp", "TIFF": ".tif", "WEBP": ".webp"}  # fmt: skip
 
 
@@ -76,15 +80,39 @@ def _decode(file: Path, image: Any, faults: Faults) -> None:
     damage = ""
     if image.format == "JPEG" and image.mode in ("RGB", "L"):
         jpeg = needed("simplejpeg", "reading JPEG images")
+        data = file.read_bytes()
         try:
-            jpeg.decode_jpeg(file.read_bytes(), strict=True)
+            jpeg.decode_jpeg(data, strict=True)
         except ValueError as error:
             damage = str(error)
         else:
+            if _has_hole(data):
+                faults.add("damaged", file, message="zeros in the middle of the compressed data")
             return
     image.load()
     if damage:
         faults.add("damaged", file, message=damage)
+
+
+def _has_hole(data: bytes) -> bool:
+    """Whether zeros stand in the compressed data of a JPEG of one scan that no picture is encoded as.
+
+    Zeros are the first code of each table. If that of AC coefficients stands for the end of a block, a flat
+    picture is all zeros; else they are dozens of equal coefficients in one block.
+    """
+    at, flat = 2, True
+    while (marker := data[at : at + 2]) != _START_OF_SCAN:
+        if not marker.startswith(b"\xff") or marker == b"\xff\xff":
+            return False
+        segment = data[at + 4 : at + 2 + int.from_bytes(data[at + 2 : at + 4], "big")]
+        position = 0
+        while marker == _HUFFMAN_TABLES and position < len(segment):
+            of_ac, *counts = segment[position : position + 17]
+            flat = flat and not (of_ac >> 4 and any(segment[position + 17 : position + 18]))
+            position += 17 + sum(counts)
+        at += 4 + len(segment)
+    one_scan = data.count(_START_OF_SCAN, at) == 1
+    return one_scan and not flat and bytes(HOLE_BYTES) in data[at : data.rfind(ENDS["JPEG"])]
 
 
 def _has_end(file: Path, form: str) -> bool:
