@@ -46,8 +46,8 @@ def requirements(distribution: Distribution) -> Iterable[Requirement]:
     ]
 
 
-def applies(requirement: Requirement, target: Target, extra: str = "") -> bool:
-    """Whether the marker of a requirement holds on the target, for one of the extras."""
+def applies(requirement: Requirement, target: Target) -> bool:
+    """Whether the marker of a requirement holds on the target, without extras."""
     if requirement.marker is None:
         return True
     from packaging.markers import UndefinedComparison, UndefinedEnvironmentName, default_environment
@@ -57,6 +57,6 @@ def applies(requirement: Requirement, target: Target, extra: str = "") -> bool:
         environment["python_version"] = ".".join(map(str, target.python[:2]))
         environment["python_full_version"] = ".".join(map(str, target.python))
     try:
-        return requirement.marker.evaluate({**environment, "extra": extra})
+        return requirement.marker.evaluate({**environment, "extra": ""})
     except (UndefinedComparison, UndefinedEnvironmentName):
         return False

@@ -29,10 +29,8 @@ from epochzero.check.rule import (
 )
 from epochzero.check.rules.distributions import (
     Installed,
-    applies,
     distributions_of,
     providers,
-    requirements,
 )
 from epochzero.check.rules.standard import lacks_module, standard_modules
 from epochzero.check.target.packages import likely_modules, normalized
@@ -211,7 +209,7 @@ def _is_here(value: object) -> bool:
 def _claim(event: LibraryImport, top: str, target: Target, installed: Installed) -> Claim:
     names = distributions_of(top)
     install = top if top in names else " or ".join(names[:MOST_NAMES]) or top.replace("_", "-")
-    fix = f"install {install}{_by_extra(top, target, installed)}."
+    fix = f"install {install}."
     if near := _near(top, installed):
         fix = f"write {near}, which is installed, if you mean that module; otherwise {fix}"
     # For some distributions only the name is known, so one may provide an unexpected module.
@@ -266,22 +264,6 @@ def _near(top: str, installed: Installed) -> str:
     modules = {module for dist in installed.values() for module in likely_modules(dist)}
     public = [module for module in modules if not module.startswith("_")]
     return next(iter(get_close_matches(top, public, n=1, cutoff=0.8)), "")
-
-
-_OF_DEVELOPERS = frozenset({"all", "dev", "doc", "docs", "quality", "test", "testing", "tests"})
-"""Extras that install far more than the missing module."""
-
-
-def _by_extra(top: str, target: Target, installed: Installed) -> str:
-    """The extra of an installed distribution that installs the missing module."""
-    wanted = {normalized(name) for name in distributions_of(top) or (top,)}
-    for distribution in installed.values():
-        for requirement in requirements(distribution):
-            if normalized(requirement.name) in wanted and not applies(requirement, target):
-                for extra in distribution.extras:
-                    if extra not in _OF_DEVELOPERS and applies(requirement, target, extra):
-                        return f", as `pip install '{distribution.name}[{extra}]'` does"
-    return ""
 
 
 RULE = Rule(
