@@ -1,0 +1,2 @@
+width = 32
+batch_size = 24  # rows of a step
