@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from epochzero.check.target.history import ApiHistory, api_of, history_of, libraries, written
 from epochzero.check.target.model import CallSignature
-from epochzero.check.target.signature import Signatures, signature_of
+from epochzero.check.target.signature import Signatures, misfit, signature_of
 from epochzero.check.view.api import ApiChange, changes, reached, version
 from tests.catalogs import every
 
@@ -95,3 +95,24 @@ def test_what_the_table_says_is_gone_is_gone_in_the_packages(change: ApiChange) 
             assert takes is None or takes.any_keyword or change.keyword not in takes.keywords
         elif change.name not in STILL_NAMED:
             assert last not in names, one
+
+
+@pytest.mark.parametrize(
+    ("name", "positional", "keywords"),
+    [
+        ("randint", 1, ["size"]),
+        ("arange", 0, ["end"]),
+        ("add", 0, ["input", "other"]),
+        ("addmm", 2, ["mat2"]),
+        ("scatter", 3, ["value"]),
+    ],
+)
+def test_a_call_that_one_overload_takes_fits_in_each_version(
+    name: str, positional: int, keywords: list[str]
+) -> None:
+    history = history_of("torch")
+    assert history is not None
+    for number, release in enumerate(history.versions):
+        signature = (history.names("torch", number) or {})[name]
+        assert signature is not None
+        assert not misfit(signature, positional, keywords, True), release
