@@ -74,6 +74,8 @@ class Core(ABC):
         """The conditions under which the walked code runs."""
         self.rounds = 0
         """Number of surrounding loops in which one iteration stands for all."""
+        self.round_begun = 0
+        """The position of the journal where the iteration of the innermost of them begins."""
         self.importing: list[str] = []
         """Modules of the job that are being executed."""
         self.is_lost = False

@@ -24,9 +24,8 @@ from epochzero.check.program.heap import (
 )
 from epochzero.check.program.tensors.results import modules_of
 from epochzero.check.program.tensors.values import Tensor
-from epochzero.check.program.values import Anything, Constant, Items, Text
+from epochzero.check.program.values import CHANGED, Anything, Constant, Items, Text
 
-_CHANGED = Anything("changed in a loop")
 _ROUND = Anything("an item of what is not known")
 _BARS = frozenset(
     ["tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm", "rich.progress.track"]
@@ -103,10 +102,12 @@ class Loops(Core):
             nonlocal broke
             begin()
             self.rounds += 1
+            before, self.round_begun = self.round_begun, self.journal.mark()
             try:
                 flow = self.execute(node.body)
             finally:
                 self.rounds -= 1
+                self.round_begun = before
             broke = flow & Flow.BREAK
             self._blur(mark)
             goes_on = flow & (Flow.NEXT | Flow.BREAK | Flow.CONTINUE)
@@ -130,7 +131,7 @@ class Loops(Core):
                     where, key = owner.attributes, target.attr
             before = where.get(key)
             if isinstance(before, (Constant, Text, Items)):
-                self.journal.set(where, key, _CHANGED)
+                self.journal.set(where, key, CHANGED)
             elif isinstance(held(before), Tensor):
                 self.journal.set(where, key, _of_any_size(before))
 
@@ -197,7 +198,7 @@ def _walked(value: V) -> V:
 
 def _of_any_size(value: V | None) -> V:
     """A tensor whose shape a loop may have changed."""
-    return replace(value, holds=None) if isinstance(value, LibraryResult) else _CHANGED
+    return replace(value, holds=None) if isinstance(value, LibraryResult) else CHANGED
 
 
 def _is_range(node: ast.expr) -> bool:

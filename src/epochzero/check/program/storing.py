@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import Any
 
 from epochzero.check.program import python_errors
 from epochzero.check.program.core import Core
@@ -24,7 +25,7 @@ from epochzero.check.program.heap import (
 from epochzero.check.program.methods import store_item
 from epochzero.check.program.namespaces import set_any_name
 from epochzero.check.program.tensors.results import modules_of
-from epochzero.check.program.values import Anything, Constant, External
+from epochzero.check.program.values import CHANGED, Anything, Constant, External
 
 
 class Storing(Core):
@@ -55,8 +56,28 @@ class Storing(Core):
             joined = Content((*before.content.values, *other.values), (), complete)
             self.journal.set(before.state, "content", joined)
             return Flow.NEXT
-        self.assign(node.target, self.operate(node.op, before, value, node))
+        result = self.operate(node.op, before, value, node)
+        self.assign(node.target, CHANGED if self._is_counted_on(node.target) else result)
         return Flow.NEXT
+
+    def _is_counted_on(self, target: ast.expr) -> bool:
+        """Whether it is from before the loop whose one iteration stands for all, and each iteration changes it."""
+        where: dict[str, Any] | None = None
+        key = ""
+        if isinstance(target, ast.Name):
+            scope = self.frame.scope.elsewhere.get(target.id)
+            where, key = scope.names if scope else None, target.id
+        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            owner = self.evaluate(target.value)
+            where, key = owner.attributes if isinstance(owner, Object) else None, target.attr
+        return (
+            bool(self.rounds)
+            and where is not None
+            and not any(
+                space is where and name == key
+                for space, name in self.journal.changed(self.round_begun)
+            )
+        )
 
     def assign(self, target: ast.expr, value: V) -> None:
         """Assign a value to a target."""

@@ -17,6 +17,7 @@ class Anything:
 
 
 ANYTHING = Anything()
+CHANGED = Anything("changed in a loop")
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,23 @@ RULE = Rule(
             losses.append(step)
         print(losses[98])
         ----
+        class Buffer:
+            count = 0
+            def add(self):
+                self.count += 1
+            def sample(self):
+                if self.count < 64:
+                    raise ValueError('too few')
+                return self.count
+
+        buffer = Buffer()
+        losses = []
+        for step in range(999):
+            buffer.add()
+            if step >= 99:
+                losses.append(buffer.sample())
+        print(losses[0])
+        ----
         names = []
         try:
             print(names[0])
