@@ -11,6 +11,7 @@ import ast
 import linecache
 import re
 import sys
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
@@ -32,7 +33,7 @@ def is_comparable(error: BaseException, roots: Roots) -> bool:
     if innermost is frame and code.startswith(("raise", "assert")):
         return False
     if isinstance(error, KeyError) and error.args:
-        return not _is_stored(error.args[0], roots)
+        return not _is_stored(error.args[0], _filled(frame, line), roots)
     if isinstance(error, NameError):
         return not _is_bound(str(error), frame)
     return True
@@ -70,23 +71,26 @@ def _own(error: BaseException, roots: Roots) -> tuple[FrameType, int] | None:
 
 def _names(path: str, line: int) -> set[str]:
     """The names and attributes of the smallest statement at a line."""
+    statement = _statement(path, line)
+    return {
+        ast.unparse(node)
+        for node in (ast.walk(statement) if statement else ())
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
+    }
+
+
+def _statement(path: str, line: int) -> ast.stmt | None:
+    """The smallest statement at a line."""
     try:
         tree = ast.parse("".join(linecache.getlines(path)))
     except SyntaxError:
-        return set()
+        return None
     at = [
         node
         for node in ast.walk(tree)
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
-    if not at:
-        return set()
-    statement = min(at, key=lambda node: (node.end_lineno or node.lineno) - node.lineno)
-    return {
-        ast.unparse(node)
-        for node in ast.walk(statement)
-        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
-    }
+    return min(at, key=lambda node: (node.end_lineno or node.lineno) - node.lineno, default=None)
 
 
 def _summary(value: Any) -> str:
@@ -104,12 +108,26 @@ def _summary(value: Any) -> str:
     return type(value).__name__
 
 
-def _is_stored(key: Any, roots: Roots) -> bool:
-    """Whether the user's code stores something by this key, if only in an iteration that was skipped."""
-    if not isinstance(key, str):
-        return False
-    text = re.escape(key)
-    stored = re.compile(rf"\[\s*['\"]{text}['\"]\s*\]\s*=[^=]|(update|setdefault)\([^)\n]*{text}")
+def _filled(frame: FrameType, line: int) -> list[str]:
+    """The last names of what the line takes values from by a key: ``history`` of ``self.history[64]``."""
+    tree = _statement(frame.f_code.co_filename, line)
+    taken = (
+        (node.value for node in ast.walk(tree) if isinstance(node, ast.Subscript)) if tree else ()
+    )
+    return [
+        ast.unparse(value).rpartition(".")[2]
+        for value in taken
+        if isinstance(value, (ast.Attribute, ast.Name))
+    ]
+
+
+def _is_stored(key: Any, names: Sequence[str], roots: Roots) -> bool:
+    """Whether the user's code stores by this key, or by one that it computes, if only in an iteration that was skipped."""
+    patterns = [rf"\b{re.escape(name)}\[\s*[^'\"\s\d].*\]\s*=[^=]" for name in names]
+    if isinstance(key, str):
+        text = re.escape(key)
+        patterns.append(rf"\[\s*['\"]{text}['\"]\s*\]\s*=[^=]|(update|setdefault)\([^)\n]*{text}")
+    stored = re.compile("|".join(patterns) or r"(?!)")
     return any(stored.search(source) for source in _sources(roots))
 
 
