@@ -37,6 +37,16 @@ _METHODS: Mapping[str, int] = {
 _POOLS = ("Pool().map", "ThreadPool().map")
 """Callees whose callback raises in the job itself; an executor stores the exception until the result is read."""
 
+INSPECTS = frozenset(
+    """
+    builtins.callable builtins.getattr builtins.hasattr builtins.id builtins.isinstance builtins.print
+    builtins.repr builtins.setattr builtins.str builtins.type copy.copy copy.deepcopy functools.update_wrapper
+    functools.wraps inspect.getdoc inspect.getfile inspect.getsource inspect.isclass inspect.isfunction
+    inspect.signature inspect.unwrap
+    """.split()
+)
+"""Functions that take a function and do not call it."""
+
 
 def counts(name: str, positional: Sequence[V], keywords: Mapping[str, V]) -> _Counts:
     """Return the number of arguments that a library passes to each function given to it.

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import islice
 
 from epochzero.check.program import phases
-from epochzero.check.program.callbacks import counts
+from epochzero.check.program.callbacks import INSPECTS, counts
 from epochzero.check.program.core import Core
 from epochzero.check.program.frames import Arguments
 from epochzero.check.program.heap import (
@@ -104,7 +104,7 @@ def called(machine: Core, name: str, given: Arguments, result: V, node: ast.expr
     elif name in _MAINS and given.positional and isinstance(given.positional[0], Function):
         machine.read_flags()
         machine.apply(given.positional[0], Arguments([], {}, False), node)
-    else:
+    elif name not in INSPECTS:
         machine.callbacks(given, node, counts(name, given.positional, given.keywords))
 
 

@@ -54,6 +54,14 @@ RULE = Rule(
         T().step()
         ---- ignored if
         -T().step()
+        +import functools
+        +
+        +
+        +@functools.wraps(T().step)
+        +def step():
+        +    pass
+        ---- ignored if
+        -T().step()
         +t = T()
         +t.s = T()
         +if t.s is None:

@@ -31,6 +31,7 @@ _DEEPEST = 4
 _ADDING = frozenset({"append", "extend"})
 _TAKING = frozenset({"clear", "pop", "popleft", "remove"})
 
+_Target = ast.Name | ast.Attribute | ast.Subscript
 _Node = TypeVar("_Node", bound=ast.AST)
 
 
@@ -168,7 +169,7 @@ def _advance(counter: ast.AugAssign, skipped: ast.expr) -> ast.stmt:
     return ast.AugAssign(deepcopy(counter.target), counter.op, by)
 
 
-def _loaded(target: ast.Name | ast.Attribute) -> ast.expr:
+def _loaded(target: _Target) -> ast.expr:
     target = deepcopy(target)
     target.ctx = ast.Load()
     return target
@@ -233,7 +234,7 @@ def _counters(node: ast.For | ast.While | ast.If) -> list[ast.AugAssign]:
     ]
 
 
-def _nested_counters(node: ast.For | ast.While) -> list[ast.Name | ast.Attribute]:
+def _nested_counters(node: ast.For | ast.While) -> list[_Target]:
     """What only the loops within a loop change, and that by constants: the steps of an episode."""
     loops = [inner for inner in _inside(node) if isinstance(inner, (ast.For, ast.While))]
     targets = {ast.unparse(c.target): c.target for loop in loops for c in _counters(loop)}
@@ -369,7 +370,7 @@ def _function(
     name: str,
     counters: list[ast.AugAssign],
     limiter: str,
-    nested: list[ast.Name | ast.Attribute],
+    nested: list[_Target],
 ) -> ast.expr:
     """The test as a function of the loop's coming value and of how many iterations are skipped."""
 
