@@ -34,9 +34,16 @@ from epochzero.run.watch.faults import catalogue
 from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.model import CONFIRMED, TrainingFinding
 from epochzero.run.watch.verdict import conclude
-from lab.watch.cases import PAIRED, count_evaluation, pair_cases, pair_held_out, pair_programs
+from lab.watch.cases import (
+    PAIRED,
+    count_evaluation,
+    pair_cases,
+    pair_held_out,
+    pair_programs,
+    pair_ranks,
+)
 
-_LIMIT_S = 240
+_LIMIT_S = 900
 _EARLY = 0.05
 
 
@@ -61,14 +68,20 @@ def main() -> None:
         and options.only in case.name
         and options.collection in (None, case.part)
     ]
-    several = {case.name for case in chosen if case.part == "ranks"}
+    several = {
+        case.name: ranks
+        for part in PAIRED
+        for name, ranks in pair_ranks(part).items()
+        for case in chosen
+        if case.name in (f"{part}/{name}", f"{part}/healthy/{name}")
+    }
     options.records.mkdir(parents=True, exist_ok=True)
     alone = [case for case in chosen if case.name not in several and not options.ranks]
     for case, found in recorded(alone, options.records, options.jobs, options.python):
         print(case.name, "failed" if found is None else "recorded", file=sys.stderr)
     for case in chosen:
         if case.name in several:
-            _record_ranks(case, options.records)
+            _record_ranks(case, several[case.name], options.records)
     numbers: dict[str, Counter[str]] = {}
     early: dict[str, list[float]] = {}
     evaluated = [case for case in chosen if stored_path(case, options.records).exists()]
@@ -106,12 +119,11 @@ def cases() -> Iterator[Case]:
             yield Case(one.id, part, one.faulty, truth, out)
 
 
-def _record_ranks(case: Case, folder: Path) -> None:
+def _record_ranks(case: Case, size: int, folder: Path) -> None:
     """Trains in several forks of this process, which has imported torch, as a launcher starts them."""
     stored = stored_path(case, folder)
     if stored.exists():
         return
-    size = next((c.about.get("ranks", 2) for c in pair_cases("ranks") if c.id == case.name), 2)
     program = stored.with_suffix(".py")
     program.write_text(case.program, encoding="utf-8")
     context = multiprocessing.get_context("fork")

@@ -19,7 +19,7 @@ WATCH = Path(__file__).resolve().parent
 FRESH = WATCH / "fresh"
 FAMILIES = WATCH / "families"
 VARIED = WATCH / "varied"
-PAIRED = ("relations", "ranks", "silent", "objectives", "blind", "blind_2", "blind_3")
+PAIRED = ("relations", "ranks", "ranks_2", "silent", "objectives", "blind", "blind_2", "blind_3")
 """Collections of healthy trainings in ``healthy``, with faults and variants of them in ``cases.toml``."""
 EVALUATIONS = WATCH / "evaluations.json"
 """Which held-out programs a script has read, and when: each time makes its figure worth a little less."""
@@ -72,10 +72,7 @@ def family_cases() -> list[Case]:
 
 
 def pair_cases(collection: str) -> list[Case]:
-    """The faults of one of `PAIRED`, and the healthy variants of its programs, which have no fault in `about`.
-
-    ``ranks`` of `about` is the number of ranks of a training, 2 if missing.
-    """
+    """The faults of one of `PAIRED`, and the healthy variants of its programs, which have no fault in `about`."""
     return _faults_and_variants(WATCH / collection)
 
 
@@ -87,6 +84,15 @@ def pair_programs(collection: str) -> dict[str, Path]:
 def pair_held_out(collection: str) -> frozenset[str]:
     """The trainings, faults and variants of one of `PAIRED` that are read once, when the searches are finished."""
     return _held_out(WATCH / collection)
+
+
+def pair_ranks(collection: str) -> dict[str, int]:
+    """How many ranks train each program, fault and variant of one of `PAIRED`, by name; none where one process does."""
+    stored = tomllib.loads((WATCH / collection / "cases.toml").read_text(encoding="utf-8"))
+    ranks = dict[str, int](stored.get("ranks", {}))
+    for case in pair_cases(collection) if ranks else ():
+        ranks[case.name] = case.about.get("ranks", ranks[case.about["base"]])
+    return ranks
 
 
 def _faults_and_variants(folder: Path) -> list[Case]:
