@@ -486,19 +486,28 @@ def test_a_model_that_was_only_tried_is_not_mixed_up_with_a_layer_of_its_name() 
 
 
 def _rank(
-    seed: int = 0, data: int = 0, rate: float = 0.1, times: int = 10, names: str = "linear"
+    seed: int = 0,
+    data: int = 0,
+    rate: float = 0.1,
+    out: int = 2,
+    scale: float = 1.0,
+    noise: int = 0,
 ) -> TrainingHistory:
-    """A rank that averages no gradients: with the same data as another it trains the same model."""
+    """A rank that averages no gradients: with the same data as another it trains the same model.
+
+    Its inputs are scaled, and the noise of its augmentation is drawn with a seed.
+    """
 
     def train() -> None:
         torch.manual_seed(seed)
-        model = nn.Linear(6, 2) if names == "linear" else nn.Linear(6, 2, bias=False)
+        model = nn.Linear(6, out)
         optimizer = torch.optim.SGD(model.parameters(), rate)
-        draw = torch.Generator().manual_seed(data)
-        for _ in range(times):
-            x = torch.randn(8, 6, generator=draw)
+        draw, augment = (torch.Generator().manual_seed(of) for of in (data, noise))
+        for _ in range(10):
+            x = torch.randn(16, 6, generator=draw) + noise * torch.randn(16, 6, generator=augment)
+            labels = torch.randint(out, (16,), generator=draw)
             optimizer.zero_grad()
-            functional.cross_entropy(model(x), torch.arange(8) % 2).backward()
+            functional.cross_entropy(model(scale * x), labels).backward()
             optimizer.step()
 
     return history_of(train)
@@ -511,8 +520,11 @@ def _rank(
         ({"data": 1, "seed": 1}, {"ranks_differ"}, "a model of its own"),
         ({"data": 1, "rate": 0.2}, {"ranks_differ"}, "learning rates of the ranks are 0.1, 0.2"),
         ({}, {"ranks_repeat_data"}, "same examples"),
+        ({"data": 1, "scale": 0.0}, {"input_invalid", "ranks_differ"}, ""),
         # What is split over ranks has the same batch, and parameters of its own.
         ({"seed": 1}, set(), ""),
+        # Stages of a pipeline.
+        ({"data": 1, "seed": 1, "out": 4}, set(), ""),
     ],
 )
 def test_ranks_are_compared(other: dict[str, Any], found: set[str], text: str) -> None:
@@ -520,6 +532,31 @@ def test_ranks_are_compared(other: dict[str, Any], found: set[str], text: str) -
     violated = violations(together)
     assert {one.word for one in violated} == found
     assert all(text in one.text for one in violated)
+
+
+def test_ranks_that_augment_the_same_examples() -> None:
+    together = replace(_rank(out=9, noise=1), ranks={1: _rank(out=9, noise=2)})
+    assert "ranks_repeat_data" in {finding.word for finding in violations(together)}
+
+
+@pytest.mark.parametrize(("every", "found"), [(3, set()), (100, {"ranks_differ"})])
+def test_ranks_whose_parameters_are_averaged_every_few_steps(every: int, found: set[str]) -> None:
+    def averaged(history: TrainingHistory) -> TrainingHistory:
+        # Weights before a step are recorded of the ranks of a process group alone.
+        iterations = [
+            replace(
+                iteration,
+                parameters={
+                    name: {**of, "before": {"rms": 1.0} if iteration.number % every == 0 else of["weight"]}
+                    for name, of in iteration.parameters.items()
+                },
+            )
+            for iteration in history.iterations
+        ]  # fmt: skip
+        return replace(history, iterations=tuple(iterations))
+
+    together = replace(averaged(_rank()), ranks={1: averaged(_rank(data=1))})
+    assert {finding.word for finding in violations(together)} == found
 
 
 def _sharing(history: TrainingHistory, ranks: int = 2) -> TrainingHistory:

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
+from epochzero.run.watch.child.records import joined_rank
 from epochzero.run.watch.child.statistics import GRADIENT, Look, few, gradient, of_weights
 
 _WEIGHTS = 4096
@@ -52,6 +53,8 @@ class Passes:
         """Looks at the gradients and weights of what an optimizer is about to change."""
         mine = {id(p) for group in optimizer.param_groups for p in group["params"]}
         look = Look()
+        # Ranks are compared before the step: some programs average parameters after it.
+        several = joined_rank() is not None
         for name, parameter in parameters:
             if id(parameter) not in mine or name in self._parameters:
                 continue
@@ -63,6 +66,9 @@ class Passes:
                 found["gradient"] = {}
                 look.add(found["gradient"], GRADIENT, gradient(parameter.grad))
             before = few(parameter, _WEIGHTS).clone()
+            if several:
+                found["before"] = {}
+                look.add(found["before"], GRADIENT, of_weights(before))
             self._weights.append((name, weakref.ref(parameter), before))
         look.read()
 

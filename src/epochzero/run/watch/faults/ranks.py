@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -18,6 +19,8 @@ from epochzero.run.watch.model import SourceLine
 _EQUAL = 1e-5
 MOMENTS = 2
 _SAME_BATCHES = 3
+_LABELS = 4
+"""Different labels in a batch: fewer come in the same order by chance."""
 
 
 def moments_of(history: TrainingHistory) -> list[list[Iteration]]:
@@ -27,7 +30,20 @@ def moments_of(history: TrainingHistory) -> list[list[Iteration]]:
         return []
     numbered = [{iteration.number: iteration for iteration in of.iterations} for of in ranks]
     common = set(numbered[0]).intersection(*numbered[1:])
-    return [[of[number] for of in numbered] for number in sorted(common)]
+    moments = [[of[number] for of in numbered] for number in sorted(common)]
+    return moments if _is_one_model(ranks, moments) else []
+
+
+def _is_one_model(ranks: Sequence[TrainingHistory], moments: Sequence[Sequence[Iteration]]) -> bool:
+    """Whether the ranks train the same model and not, for example, stages of a pipeline, whose layers may have equal names."""
+    shapes: dict[str, set[Sequence[int]]] = {}
+    for of in ranks:
+        for parameter in of.parameters:
+            shapes.setdefault(parameter.name, set()).add(parameter.shape)
+    functions = [{iteration.loss_function for iteration in moment} for moment in moments]
+    return all(len(of) == 1 for of in shapes.values()) and (
+        not moments or min(map(len, functions)) == 1
+    )
 
 
 def _differ(values: Sequence[float]) -> bool:
@@ -43,10 +59,23 @@ def differing(moment: Sequence[Iteration], what: str) -> list[str]:
         if (
             "sharded" not in of
             and len(each) == len(moment)
-            and _differ([values.get(what, {}).get("rms", 0.0) for values in each])
+            and _differ([_described(values, what).get("rms", 0.0) for values in each])
         ):
             found.append(name)
     return found
+
+
+def _described(values: Record, what: str) -> Record:
+    """What is known of a weight or gradient; of a weight before the step, since the program may average weights after it."""
+    found: Record = (values.get("before") if what == "weight" else None) or values.get(what, {})
+    return found
+
+
+def _met_again(apart: Sequence[Sequence[str]]) -> set[str]:
+    """Names that were apart and were equal later: local SGD averages parameters every few steps."""
+    return {
+        name for before, after in itertools.pairwise(apart) for name in before if name not in after
+    }
 
 
 def differs_at_start(history: TrainingHistory) -> list[str]:
@@ -91,7 +120,8 @@ def _different_steps(
 def _different_rates(
     history: TrainingHistory, moments: Sequence[Sequence[Iteration]]
 ) -> Sign | None:
-    apart = [m for m in moments if len({iteration.rates for iteration in m}) > 1]
+    # A rank may hold a second optimizer with the same rate.
+    apart = [m for m in moments if len({frozenset(iteration.rates) for iteration in m}) > 1]
     if len(apart) < MOMENTS or apart[-1] is not moments[-1]:
         return None
     rates = [max(iteration.rates, default=0.0) for iteration in apart[0]]
@@ -107,10 +137,15 @@ def _different_parameters(
     history: TrainingHistory, moments: Sequence[Sequence[Iteration]]
 ) -> Sign | None:
     apart = [differing(moment, "weight") for moment in moments]
+    averaged = _met_again(apart)
+    apart = [[name for name in names if name not in averaged] for names in apart]
     if not all(apart[-MOMENTS:]):
         return None
     started = differs_at_start(history)
-    gradients = [differing(moment, "gradient") for moment in moments]
+    gradients = [
+        [name for name in differing(moment, "gradient") if name not in averaged]
+        for moment in moments
+    ]
     reduced = sum(map(bool, gradients)) < 0.5 * len(gradients)
     since = moments[next(n for n, names in enumerate(apart) if names)][0].number
     evidence: dict[str, float | str] = {
@@ -162,10 +197,19 @@ def _listed(values: Sequence[float]) -> str:
 
 
 def _same_batches(moments: Sequence[Sequence[Iteration]]) -> bool:
-    """Whether all ranks have the same examples in each iteration, and not the same in all of them."""
-    batches = [[tuple(sorted(rows_of(iteration))) for iteration in moment] for moment in moments]
-    batches = [rows for rows in batches if all(len(examples) > 1 for examples in rows)]
-    same = [rows[0] for rows in batches if len(set(rows)) == 1]
+    """Whether all ranks have the same examples in each iteration, and not the same in all of them.
+
+    Augmentation that each rank draws makes their inputs differ; the order of their labels is then the same.
+    """
+    return _are_same([[tuple(sorted(rows_of(it))) for it in moment] for moment in moments], 2) or (
+        _are_same([[tuple(it.row_labels) for it in moment] for moment in moments], _LABELS)
+    )
+
+
+def _are_same(batches: Sequence[Sequence[tuple[object, ...]]], fewest: int) -> bool:
+    """Whether batches of so many different items are the same on all ranks, and not the same in all iterations."""
+    batches = [of for of in batches if all(len(set(items)) >= fewest for items in of)]
+    same = [of[0] for of in batches if len(set(of)) == 1]
     return len(same) >= _SAME_BATCHES and len(same) >= SHARE * len(batches) and len(set(same)) > 1
 
 
@@ -184,6 +228,25 @@ def _ranks_repeat_data(history: TrainingHistory) -> Sign | None:
         text = f"All {len(moments[0])} ranks read the same examples in each iteration: more ranks add nothing."
         loader = next(map(place_of, history.loaders), None)
         return Sign(text, loader or loss_place(history))
+    return None
+
+
+def _input_of_one_rank(history: TrainingHistory) -> Sign | None:
+    """The inputs of one rank are constant, those of the others are not."""
+    moments = [m for m in moments_of(history) if all(iteration.inputs for iteration in m)]
+    numbers = [0, *(rank for rank, of in sorted(history.ranks.items()) if of.count)]
+    for place, rank in enumerate(numbers if len(moments) >= _SAME_BATCHES else ()):
+        constant = [
+            m[0].number
+            for m in moments
+            if m[place].inputs[0]["std"] == 0
+            and all(it.inputs[0]["std"] > 0 for n, it in enumerate(m) if n != place)
+        ]
+        if len(constant) >= max(_SAME_BATCHES, SHARE * len(moments)):
+            value = moments[-1][place].inputs[0]["mean"]
+            text = f"All inputs of rank {rank} are {value:g}, those of the other ranks are not."
+            loader = next(map(place_of, history.loaders), None)
+            return Sign(text, loader or loss_place(history), constant[0])
     return None
 
 
@@ -206,6 +269,7 @@ RELATIONS: Sequence[Row] = (
         "Wrap the model in DistributedDataParallel and call the wrapper, or broadcast parameters once and average all gradients before each "
         "step."),
     Row("ranks_repeat_data", _ranks_repeat_data, 0.94, "Give the loader a DistributedSampler of this rank, or seed the draw of batches by rank."),
+    Row("input_invalid", _input_of_one_rank, 0.94, "Inspect the files and the transfer that this rank reads from."),
     Row("not_shuffled", _epoch_not_set, 0.9, "Call sampler.set_epoch(epoch) before each epoch."),
 )  # fmt: skip
 CURVES: Sequence[Row] = ()
