@@ -534,6 +534,37 @@ def test_ranks_are_compared(other: dict[str, Any], found: set[str], text: str) -
     assert all(text in one.text for one in violated)
 
 
+def test_a_rank_that_leaves_out_steps() -> None:
+    other = replace(_rank(data=1), count=8)
+    found = [
+        finding
+        for finding in violations(replace(_rank(), ranks={1: other}))
+        if finding.word == "ranks_differ"
+    ]
+    assert [finding.text.partition(",")[0] for finding in found] == ["The ranks have trained 10"]
+
+
+def test_what_ranks_that_split_a_model_by_hand_share_drifts_apart() -> None:
+    def rank(seed: int) -> TrainingHistory:
+        def train() -> None:
+            torch.manual_seed(0)
+            shared = nn.Linear(6, 6)
+            torch.manual_seed(seed)
+            model = nn.Sequential(shared, nn.Linear(6, 2))
+            draw = torch.Generator().manual_seed(0)
+            _steps(model, lambda: model(torch.randn(16, 6, generator=draw)).square().mean())
+
+        return history_of(train)
+
+    found = [
+        finding.text
+        for finding in violations(replace(rank(1), ranks={1: rank(2)}))
+        if finding.word == "ranks_differ"
+    ]
+    assert len(found) == 1
+    assert "0.weight, which is the same on all of them at the start" in found[0]
+
+
 def test_ranks_that_augment_the_same_examples() -> None:
     together = replace(_rank(out=9, noise=1), ranks={1: _rank(out=9, noise=2)})
     assert "ranks_repeat_data" in {finding.word for finding in violations(together)}

@@ -93,7 +93,7 @@ def _ranks_differ(history: TrainingHistory) -> Sign | None:
     moments = moments_of(history)
     if len(moments) < MOMENTS:
         return None
-    for test in (_different_steps, _different_rates, _different_parameters):
+    for test in (_different_steps, _different_counts, _different_rates, _different_parameters):
         found = test(history, moments)
         if found is not None:
             return found
@@ -115,6 +115,19 @@ def _different_steps(
             text = f"In iteration {number} the ranks have {_listed(counts)} {what}."
             return Sign(text, place, number)
     return None
+
+
+def _different_counts(
+    history: TrainingHistory, moments: Sequence[Sequence[Iteration]]
+) -> Sign | None:
+    """Of ranks that have ended with different parameters, some have left steps out."""
+    ranks = [history, *(of for _, of in sorted(history.ranks.items()) if of.count)]
+    counts = [of.count for of in ranks]
+    apart = differing(moments[-1], "weight")
+    if not apart or len(set(counts)) == 1 or not all(of.ended for of in ranks):
+        return None
+    text = f"The ranks have trained {_listed(counts)} iterations, and {apart[0]} is not the same on them: some have left out steps."
+    return Sign(text, step_place(history), moments[-1][0].number)
 
 
 def _different_rates(
@@ -164,7 +177,7 @@ def _different_parameters(
     if started:
         # Each rank of a model that is split has its own parameters, and the same batch.
         if _same_batches(moments):
-            return None
+            return _drifting(history, moments, since, set(apart[-1]) - set(started))
         text = (
             f"{name} and {len(apart[-1]) - 1} other parameters differ between ranks from the start, and so do their gradients: "
             "each rank trains a model of its own."
@@ -190,6 +203,22 @@ def _different_parameters(
         "same: the settings of the optimizers differ, or what they do after the gradients were averaged."
     )
     return Sign(text, next(map(place_of, history.optimizers), None), since, evidence=evidence)
+
+
+def _drifting(
+    history: TrainingHistory, moments: Sequence[Sequence[Iteration]], since: int, apart: set[str]
+) -> Sign | None:
+    """Of ranks that split a model by hand, and read the same batches, parameters that all of them have drift apart."""
+    # A bias of a part that is split is 0 on all ranks at the start.
+    whole = [p.name for p in history.parameters if p.values.get("std", 0.0) > 0]
+    name = next((name for name in whole if name in apart), None)
+    if name is None:
+        return None
+    text = (
+        f"The ranks split a model and read the same batches, but {name}, which is the same on all of them at the start, drifts apart: "
+        "a partial output or gradient is not added, or each rank draws its own random numbers, such as those of dropout."
+    )
+    return Sign(text, loss_place(history), since)
 
 
 def _listed(values: Sequence[float]) -> str:
