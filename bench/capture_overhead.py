@@ -38,6 +38,8 @@ WANTED = {"overhead": 0.03, "times_checkpoint": 2.0}
 """What is wanted at most: the share of a step's time, and the size beside a checkpoint's."""
 WAYS = ("bare", "captured", "again")
 DRAWS = 1000
+_SHORT = {"perceptron_5_ms": 200, "perceptron": 1000}
+"""Models with short steps, and their steps for one of the large ones."""
 BLOCK_S = 0.25
 """Seconds that a block takes, about."""
 WARM = 5
@@ -80,7 +82,8 @@ def training_of(name: str, device: str) -> tuple[nn.Module, DataLoader[Any]]:
         images = Batches(lambda: (draw(), torch.randint(10, ())))
         return residual_network().to(device), DataLoader(images, batch)
     rows = Batches(lambda: (torch.randn(64), torch.randint(10, ())))
-    return perceptron().to(device), DataLoader(rows, 128)
+    wide, batch = (1024, 256) if name == "perceptron_5_ms" else (128, 128)
+    return perceptron(wide).to(device), DataLoader(rows, batch)
 
 
 def steps_of(
@@ -185,13 +188,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=20, metavar="N", help="of the large models")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--models", nargs="+", default=["gpt2", "resnet18", "perceptron"])
+    parser.add_argument("--models", nargs="+", default=["gpt2", "resnet18", *_SHORT])
     options = parser.parse_args()
     torch.set_num_threads(1)
     numbers: dict[str, object] = {}
     with tempfile.TemporaryDirectory(prefix="capture-overhead-") as folder:
         for name in options.models:
-            steps = options.steps * (1000 if name == "perceptron" else 1)
+            steps = options.steps * _SHORT.get(name, 1)
             numbers[name] = measured(name, steps, Path(folder), options.device)
             print(name, numbers[name], flush=True)
             suffix = "_gpu" if options.device == "cuda" else ""
