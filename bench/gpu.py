@@ -24,6 +24,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+# The Python that has torch need not have EpochZero.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 from common import STAND_IN, save
 
 HERE = Path(__file__).resolve().parent
