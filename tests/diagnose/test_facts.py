@@ -201,7 +201,7 @@ Containers:
     ids=lambda text: text[:30] or "empty",
 )
 def test_anything_else_is_an_input_error_that_names_the_file(tmp_path: Path, text: str) -> None:
-    with pytest.raises(InputError, match=r"facts\.json is (?:neither|not) "):
+    with pytest.raises(InputError, match=r"facts\.json"):
         read(tmp_path, text)
 
 
@@ -243,13 +243,13 @@ def test_facts_are_found_beside_the_logs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{"exit_code": "one"}', 'exit_code is "one", expected an integer'),
-        ('{"signal": "SIGFOO"}', 'signal is "SIGFOO", expected the number or name of a signal'),
-        ('{"start": "noon"}', 'start is "noon", expected a time'),
-        ('{"exit_code": 1,', "invalid JSON at line 1, column 17"),
-        ("[1]", "expected a JSON object with some of exit_code, signal"),
-        ("[" * 100_000, "not the output of sacct or kubectl"),
-        ("", "neither facts.json nor output of sacct or kubectl"),
+        ('{"exit_code": "one"}', ': exit_code is "one", expected an integer'),
+        ('{"signal": "SIGFOO"}', ': signal is "SIGFOO", expected the number or name of a signal'),
+        ('{"start": "noon"}', ': start is "noon", expected a time'),
+        ('{"exit_code": 1,', ": invalid JSON at line 1, column 17"),
+        ("[1]", ": expected a JSON object with some of exit_code, signal"),
+        ("[" * 100_000, " is not the output of sacct or kubectl"),
+        ("", " is neither facts.json nor output of sacct or kubectl"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_noted(tmp_path: Path, text: str, told: str) -> None:
@@ -258,7 +258,7 @@ def test_a_file_that_cannot_be_used_is_noted(tmp_path: Path, text: str, told: st
     found = find_facts([tmp_path])
     assert (found.exit_code, found.state) == (0, "TIMEOUT")
     (note,) = found.notes
-    assert note.startswith(f"{tmp_path / 'facts.json'}: {told}")
+    assert note.startswith(f"{tmp_path / 'facts.json'}{told}")
     assert note.endswith("; it was ignored")
 
 
