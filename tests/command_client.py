@@ -8,7 +8,7 @@ import sys
 
 server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
 server.connect(sys.argv[1])
-request = marshal.dumps((os.getcwd(), sys.argv[3:], dict(os.environ)))
+request = marshal.dumps((os.getcwd(), sys.argv[2:], dict(os.environ)))
 streams = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
 server.sendmsg([len(request).to_bytes(8)], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
 while request:

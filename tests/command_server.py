@@ -1,7 +1,8 @@
-"""Carries out `epochzero` commands in forks of a process that has imported them: ``command_server.py SOCKET``.
+"""Carries out `epochzero` commands in forks of a process that has imported them: ``command_server.py SOCKET MODULE ...``.
 
 Imports and the catalogue take most of the processor time of a short `epochzero run`. A fork gets the streams,
 directory, environment and arguments of a client (`command_client.py`), and is killed when its client ends.
+A client's `python FILE` runs a program in the same way.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import atexit
 import gc
 import marshal
 import os
+import runpy
 import select
 import signal
 import socket
@@ -32,12 +34,12 @@ LOADED = (
 """What a run that fails, and those who ask for it, import at different times."""
 
 
-def main(address: str) -> None:
+def main(address: str, *modules: str) -> None:
     """Serves until the standard input is closed."""
     folder = cache_folder()
     assert folder is not None
     compiled.use(folder / "compiled")
-    for name in LOADED:
+    for name in (*LOADED, *modules):
         import_module(name)
     _diagnoser()
     builtin()
@@ -92,8 +94,12 @@ def _become(
         os.chdir(place)
         os.environ.clear()
         os.environ.update(variables)
-        sys.argv = ["epochzero", *words]
-        cli.main()
+        sys.argv = words
+        if words[0] == "python":
+            del sys.argv[0]
+            runpy.run_path(words[0], run_name="__main__")
+        else:
+            cli.main()
         code = 0
     except SystemExit as stop:
         code = stop.code
@@ -108,4 +114,4 @@ def _become(
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

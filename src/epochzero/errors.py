@@ -8,7 +8,7 @@ EpochZeroError
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -53,3 +53,11 @@ def writing(path: object) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def suggestion(word: str, known: Iterable[str], otherwise: str) -> str:
+    """Suggest the known word that is most similar to another; `otherwise` if none is."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, sorted(known), n=1)
+    return f"did you mean {near[0]}?" if near else otherwise

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import socket
 import stat
 import subprocess
 import sys
@@ -638,13 +639,51 @@ def test_a_command_names_the_extra_that_it_lacks(
 def test_long_work_shows_a_bar_with_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     from epochzero.cli import line
 
-    now, shown = iter((0.0, 10.0, 20.0)), Mock()
+    now = iter((0.0, 10.0, 20.0, 30.0, 40.0))
     monkeypatch.setattr(line.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(line, "shows_progress", lambda: True)
+    shown: list[str] = []
+    monkeypatch.setattr(line, "write_line", shown.append)
     status = line.StatusLine()
-    monkeypatch.setattr(status, "show", shown)
-    status.show_progress(50, 200, "files parsed")
-    status.show_progress(100, 200, "files parsed")
-    assert [call.args[0] for call in shown.call_args_list] == [
-        "[#####               ] 50 of 200 files parsed",
-        "[##########          ] 100 of 200 files parsed, 5 a second, 20 s left",
+    status.show("files parsed", 50, 200)
+    status.show("files parsed", 100, 200)
+    status.show("rows read", 3)
+    status.show("rows read", 8003)
+    assert shown == [
+        "[#####               ] files parsed: 50 of 200 ...",
+        "[##########          ] files parsed: 100 of 200, 5 a second, 20 s left ...",
+        "rows read: 3 ...",
+        "rows read: 8,003, 800 a second ...",
     ]
+
+
+@pytest.mark.parametrize(
+    "command", [("mcp", "--http", "127.0.0.1:{}"), ("serve", "--port", "{}")], ids=" ".join
+)
+def test_a_server_reports_a_port_that_is_in_use(
+    run: Command, tmp_path: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EPOCHZERO_HOME", str(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run(*(word.format(port) for word in command))
+    assert (done.code, done.out) == (2, "")
+    assert (
+        done.err == f"epochzero: 127.0.0.1:{port}: Address already in use; choose another address\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "nearest"),
+    [
+        (["diagnose", "train.log", "--format", "jsom"], "did you mean json?"),
+        (["study", "failures", "x", "--format", "jsn"], "did you mean json?"),
+        (["run", "--retries", "atuo", "--", "true"], "did you mean auto?"),
+        (["run", "--policy", "alwayss-3", "--", "true"], "did you mean always-3?"),
+    ],
+)
+def test_a_wrong_value_is_answered_with_the_nearest(
+    run: Command, words: list[str], nearest: str
+) -> None:
+    done = run(*words)
+    assert (done.code, done.err.rstrip().endswith(nearest)) == (2, True)

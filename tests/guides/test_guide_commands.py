@@ -1,10 +1,11 @@
-"""Every command of the guides and of the command line's help runs as it is written, next to the files that it names.
+"""Every command and script of the guides and of the command line's help runs as it is written, next to the files that it names.
 
 What cannot run here stands in `ELSEWHERE`, with the reason and, where one runs it, the test.
 """
 
 from __future__ import annotations
 
+import ast
 import gzip
 import json
 import os
@@ -18,7 +19,7 @@ import socket
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,14 +29,17 @@ import numpy as np
 import pytest
 
 from epochzero.cli import commands
+from epochzero.run.retry.advice import EXIT_CODES
 from tests.check.target.test_image import BASE, TOP, docker, packed
 from tests.check.target.test_nodes import NODES, PARTITION, TABLE, pod_host
 from tests.cli.test_label_command import write_labels
 from tests.cli.test_locate_command import LOADER, REPORT, covered
 from tests.forge import REPOSITORY, TOKEN, Forge, issue_event, pull_request_event
 from tests.ports import unused_port
+from tests.run.conftest import command_server
 from tests.study.localization.made import Project
-from tests.waiting import PATIENCE_S, wait_until
+from tests.torch_jobs import light_torch
+from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(path.stem for path in ROOT.glob("docs/*.md"))
@@ -54,6 +58,8 @@ ELSEWHERE = {
     r"--notify https": "needs a network: tests/run/reports/test_notifications.py",
     r"mcp --http 10\.": "an address of another machine; the same on this one runs",
     r"mcp( --root|$)": "speaks over standard input: tests/agents/test_agents.py",
+    r"--tensorboard": "needs TensorBoard, which no extra installs",
+    r"--from snapshot": "needs minutes of training: tests/run/replay/test_replay.py",
     r"--sign-in": "needs a provider of accounts: tests/web/test_accounts.py",
     r"token --revoke": "names a token: tests/web/test_asking.py",
     r"label \S+ (--adjudicate )?--as": "needs a terminal: tests/cli/test_label_command.py",
@@ -61,16 +67,16 @@ ELSEWHERE = {
     r"--python \.venv": "names an environment: tests/cli/test_target_command.py",
     r"postgresql://": "needs a database: tests/store",
     r"send https": "needs a server: tests/web/test_sending.py",
+    r"simulate (--out|.*-day 100000|.*--days)": "takes long: tests/cli/test_study_command.py",
     r"show 68e5d1": "names a job of another machine",
     r"adult\.data|net\.py:small|--target income": "needs the data set Adult: models/tests/test_fairness.py",
     r"spectrum|watch\.jsonl": "needs recordings: tests/cli/test_watch_spectrum.py, tests/run/watch",
 }
-NOT_YET = ("memory", "models", "replay", "retry", "run", "study", "target", "watch")
-PAGES_ELSEWHERE = {
-    "check": "tests/cli/test_check_command.py, tests/cli/test_check_dry.py",
-    **dict.fromkeys(
-        NOT_YET, "only parsed, by tests/test_docs.py: not all of these commands ran yet"
-    ),
+PYTHON_ELSEWHERE = {
+    r"import apex": "a line of a job: tests/check/test_suppress.py",
+    r"import duckdb": "tests/scale/test_bulk.py",
+    r"KerasCallback": "needs each framework: tests/integrations",
+    r"epochzero\.example\.org": "needs a server: tests/web/test_serving.py",
 }
 
 TRAIN = """
@@ -96,7 +102,7 @@ options = parser.parse_args()
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for step in range(12):
+for step in range(45):
     inputs = torch.rand(options.batch, 4)
     loss = nn.functional.cross_entropy(model(inputs), torch.arange(options.batch) % 2)
     loss.backward()
@@ -106,8 +112,8 @@ for step in range(12):
 model.eval()
 print(model(torch.rand(1, 5)))
 """
-WITH_TORCH = {"memory", "replay", "watch", "models"}
-"""The pages whose jobs train with PyTorch; importing it takes seconds."""
+WITH_TORCH = {"integrations", "memory", "models", "replay", "survive", "watch"}
+"""The pages that need PyTorch; importing it takes seconds."""
 NET = """
 import torch
 from torch import nn
@@ -125,9 +131,54 @@ def made(seed):
 
 train, test, other = made(1), made(2), (made(3)[0] + 5, made(3)[1])
 """
+READER = {
+    "github": """
+token, commit, reader_url = os.environ["GITHUB_TOKEN"], "HEAD", os.environ["GITHUB_API_URL"]
+""",
+    "locate": "reports = ['run_loader returns a wrong value', 'Cut off shards']",
+    "memory": "command = ['python', 'train.py', '--batch', '8']",
+    "models": """
+import torch
+from epochzero_models import load_model
+model = load_model("net.py:build", "net.pt")
+inputs = torch.zeros(2, 3)
+text = open("train.py").read()
+""",
+    "torch": """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.head = nn.Linear(4, 8), nn.Linear(8, 2)
+    def forward(self, batch):
+        return self.head(self.encoder(batch).relu())
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+batch = inputs = torch.rand(8, 4)
+loader = [batch]
+is_right = torch.arange(8) % 2 == 0
+def loss_of(batch):
+    return model(batch).pow(2).mean()
+def train(*_):
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss_of(batch).backward()
+        optimizer.step()
+""",
+}
+"""What the reader of a page has before its first block."""
+FORGE = ('GitHub("owner/project", token)', f'GitHub("{REPOSITORY}", token, reader_url)')
 LOG = (ROOT / "lab/logs/ranks_missing_shard/logs/tab_f97xzpnu/attempt_0/1/stderr.log").read_text(
     encoding="utf-8"
 )
+
+OUT_OF_MEMORY = """
+Traceback (most recent call last):
+  File "/job/train.py", line 12, in <module>
+    loss = model(batch)
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.20 GiB is free.
+"""
 
 
 @cache
@@ -168,9 +219,25 @@ def test_what_runs_elsewhere_is_part_of_a_guide() -> None:
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory, preloaded_run: tuple[str, ...]) -> Path:
-    """A directory with `epochzero` and stand-ins for the programs of a cluster."""
-    folder = tmp_path_factory.mktemp("programs")
+def with_torch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
+    """As `preloaded_run`, of a server that has imported PyTorch and what writes reports."""
+    modules = (
+        "torch._dynamo",
+        "torch.optim",
+        "epochzero_models.cli",
+        "epochzero.study",
+        "matplotlib.figure",
+    )
+    with command_server(tmp_path_factory.mktemp("torch"), *modules) as client:
+        yield (*client, "epochzero", "run")
+
+
+@pytest.fixture
+def programs(page: str, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A directory with `epochzero`, a Python for its functions, and stand-ins for the programs of a cluster."""
+    server = "with_torch" if page in {"study", *WITH_TORCH} else "preloaded_run"
+    *client, _, _ = request.getfixturevalue(server)
+    (folder := tmp_path / "programs").mkdir()
     answers = {
         "pods": json.dumps({"kind": "List", "items": [pod_host("t4"), pod_host("t4")]}),
         "nodes": PARTITION.replace("a100", "gpu") + NODES.replace("h100", "a100"),
@@ -180,7 +247,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory, preloaded_run: tuple[str,
     for name, text in answers.items():
         (folder / name).write_text(text)
     scripts = {
-        "epochzero": f'exec {shlex.join(preloaded_run[:-1])} "$@"',
+        "epochzero": f'exec {shlex.join(client)} epochzero "$@"',
+        "preloaded-python": f'exec {shlex.join(client)} python "$@"',
         "srun": 'exec "$@"',
         "scontrol": f"[ $2 = node ] && exec cat {folder}/nodes",
         "kubectl": f"[ $1 = get ] && exec cat {folder}/pods; exec cat {folder}/log",
@@ -192,13 +260,42 @@ def programs(tmp_path_factory: pytest.TempPathFactory, preloaded_run: tuple[str,
     return folder
 
 
+def python_of(page: str) -> str:
+    """The Python blocks of a page as one program, which compares an expression with a literal in its comment."""
+    blocks = [block[2] for block in BLOCK.finditer(_text(page)) if block[1] == "python"]
+    kept = [text for text in blocks if not any(re.search(each, text) for each in PYTHON_ELSEWHERE)]
+    return "\n".join(map(_compared, kept)).replace(*FORGE)
+
+
+def _compared(text: str) -> str:
+    lines = text.splitlines()
+    for node in ast.parse(text).body:
+        if not isinstance(node, ast.Expr) or node.end_lineno != node.lineno:
+            continue
+        line = lines[node.lineno - 1]
+        expression, comment = line[: node.end_col_offset], line[node.end_col_offset :].strip("# ")
+        try:
+            ast.literal_eval(comment)
+        except (SyntaxError, ValueError):
+            continue
+        if comment and "..." not in comment:
+            lines[node.lineno - 1] = f"assert ({expression}) == ({comment}), ({expression})"
+    return "\n".join(lines)
+
+
+def test_what_python_runs_elsewhere_is_part_of_a_guide() -> None:
+    every = "\n".join(map(_text, PAGES))
+    assert [pattern for pattern in PYTHON_ELSEWHERE if not re.search(pattern, every)] == []
+    assert "assert (diagnosis.category) == ('path_not_found')" in python_of("python")
+
+
 def _prepare(folder: Path, page: str) -> None:
     """Writes the files that the commands of a page name."""
     logs = ("train.log", "slurm-4242.out", "logs/rank_0.log", "all-logs/a.log", "jobs/a.log")
     target = 'format = 1\nname = "{}"\npython = "{}"\n'
     texts = {
         **dict.fromkeys(logs, LOG),
-        "train.py": TRAIN_WITH_TORCH if page in WITH_TORCH else TRAIN,
+        "train.py": light_torch(TRAIN_WITH_TORCH) if page in WITH_TORCH else TRAIN,
         "job.sh": "#!/bin/bash\n#SBATCH --time=1:00:00\npython train.py\n",
         "cluster.toml": target.format("cluster", "3.11"),
         "laptop.toml": target.format("laptop", "3.12"),
@@ -210,6 +307,7 @@ def _prepare(folder: Path, page: str) -> None:
     for name, text in texts.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
+    (folder / "lab").symlink_to(ROOT / "lab")
     if page in PREPARED:
         PREPARED[page](folder)
 
@@ -232,8 +330,8 @@ def _prepare_logs(folder: Path) -> None:
     parquet.write_table(table, folder / "logs.parquet")
 
 
-def _prepare_failures(folder: Path) -> None:
-    records = [{"id": f"job-{n}", "title": "a job", "log": LOG} for n in range(2)]
+def _prepare_failures(folder: Path, logs: Sequence[str] = (LOG, LOG)) -> None:
+    records = [{"id": f"job-{n}", "title": "a job", "log": log} for n, log in enumerate(logs)]
     lines = "".join(json.dumps(record) + "\n" for record in records)
     (folder / "failures.jsonl").write_text(lines)
     (folder / "failures.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
@@ -248,7 +346,7 @@ def _prepare_label(folder: Path) -> None:
 
 
 def _prepare_study(folder: Path) -> None:
-    _prepare_failures(folder)
+    _prepare_failures(folder, (LOG, LOG, OUT_OF_MEMORY))
     project = Project(folder / "clones")
     project.reports(folder / "reports.jsonl")
     project.reports(folder / "dl.jsonl")
@@ -301,7 +399,9 @@ def _prepare_repository(folder: Path) -> None:
     git = ("init -q", "add -A", "-c user.name=a -c user.email=a@b commit -q -m begin", "tag v1.0", "tag v1.2")  # fmt: skip
     for words in git:
         subprocess.run(["git", *words.split()], cwd=folder, check=True)
-    (folder / "src/project").symlink_to(folder)
+    for name in ("src/project", "path/to/repository", "checkout"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(folder)
 
 
 def _prepare_certificate(folder: Path) -> None:
@@ -317,19 +417,22 @@ PREPARED: dict[str, Callable[[Path], None]] = {
     "serve": _prepare_certificate,
     "study": _prepare_study,
     "target": _prepare_target,
-    **dict.fromkeys(("editor", "github", "locate"), _prepare_repository),
+    **dict.fromkeys(("editor", "github", "locate", "python"), _prepare_repository),
 }
 BEFORE = {
-    **dict.fromkeys(("store", "study"), ("epochzero run --name resnet -- python train.py",)),
+    "store": ("epochzero run --name resnet -- python train.py",),
+    "study": (
+        "epochzero run --name resnet -- python train.py",
+        "epochzero jobs",
+        "cp $EPOCHZERO_HOME/epochzero.db jobs.db",
+    ),
     "replay": ("epochzero run --name resnet --capture -- python train.py",),
 }
 """What has run before the commands of a page."""
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if commands_of(page) and page not in PAGES_ELSEWHERE]
-)
-def test_the_commands_of_a_guide_run(
+@pytest.mark.parametrize("page", [page for page in PAGES if commands_of(page) or python_of(page)])
+def test_the_commands_and_python_of_a_guide_run(
     page: str, tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder := tmp_path / "job").mkdir()
@@ -357,12 +460,25 @@ def test_the_commands_of_a_guide_run(
             is_issue = "github issue" in call
             event = issue_event("read_shard fails", REPORT) if is_issue else pull_request_event()
             Path("event.json").write_text(json.dumps(event))
-            for name in ("made", "small", "diagnoses"):  # these must not exist
-                shutil.rmtree(name, ignore_errors=True)
+            _remove_results()
             code, printed = (_served if SERVERS.search(call) else _called)(call)
-            if code not in (0, 1) or "Traceback" in printed:
+            expected = EXIT_CODES.values() if "--advice-exit-codes" in call else (0, 1)
+            if code not in expected or "Traceback" in printed:
                 failures.append(f"{call}: {code}\n{printed[-1500:]}")
-    assert failures == []
+        _remove_results()
+        if text := python_of(page):
+            reader = READER.get(page) or (READER["torch"] if page in WITH_TORCH else "")
+            Path("block.py").write_text(f"import os\n{reader}\n{text}")
+            code, printed = _called("preloaded-python block.py")
+            if code:
+                failures.append(f"Python: {code}\n{printed[-1500:]}")
+    assert not failures, "\n\n".join(failures)
+
+
+def _remove_results() -> None:
+    """Removes the directories that must not exist when the commands of a page write them."""
+    for name in ("made", "small", "diagnoses"):
+        shutil.rmtree(name, ignore_errors=True)
 
 
 def _called(call: str) -> tuple[int, str]:
@@ -374,11 +490,12 @@ def _called(call: str) -> tuple[int, str]:
         text=True,
         timeout=10 * PATIENCE_S,
     )
-    return ran.returncode, re.sub(r"(?s)Traceback.*?KeyError: 'fox'", "", ran.stderr)
+    job = r"(?s)Traceback.*?(KeyError: 'fox'|RuntimeError: mat1 and mat2 shapes)"
+    return ran.returncode, re.sub(job, "", ran.stderr)
 
 
 def _served(call: str) -> tuple[int, str]:
-    """The same of a server, which is interrupted when it has announced itself and accepts connections."""
+    """The same of a server, which accepts connections when it has announced itself, and is interrupted when it answers."""
     call = call.removesuffix(" &").replace("8765", str(unused_port()))
     if call.startswith("epochzero serve"):
         call += f" --port {unused_port()}"
@@ -389,15 +506,12 @@ def _served(call: str) -> tuple[int, str]:
         assert process.stdout is not None
         first = process.stdout.readline()
         if announced := re.search(r"://127\.0\.0\.1:(\d+)", first):
-            wait_until(lambda: _accepts(int(announced[1])))
+            with socket.create_connection(("127.0.0.1", int(announced[1])), PATIENCE_S) as client:
+                client.sendall(b"GET / HTTP/1.0\r\n\r\n")
+                client.recv(1)
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=PATIENCE_S)
     return 0 if process.returncode in (
         -signal.SIGINT,
         128 + signal.SIGINT,
     ) else process.returncode, first + rest
-
-
-def _accepts(port: int) -> bool:
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0

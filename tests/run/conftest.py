@@ -13,7 +13,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +77,18 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
 @pytest.fixture(scope="session")
 def preloaded_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
     """The start of a command line whose `epochzero run` has been imported; what it does is the same."""
-    address = tmp_path_factory.mktemp("commands") / "socket"
-    words = [sys.executable, TESTS / "command_server.py", address]
+    with command_server(tmp_path_factory.mktemp("commands")) as client:
+        yield (*client, "epochzero", "run")
+
+
+@contextmanager
+def command_server(folder: Path, *modules: str) -> Iterator[tuple[str, ...]]:
+    """The start of a command line whose program, `epochzero` or `python`, has imported its modules and these."""
+    address = folder / "socket"
+    words = [sys.executable, TESTS / "command_server.py", address, *modules]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as server:
         wait_until(lambda: address.exists() or server.poll() is not None)
-        client = (sys.executable, "-I", "-S", str(TESTS / "command_client.py"))
-        yield (*client, str(address), "epochzero", "run")
+        yield (sys.executable, "-I", "-S", str(TESTS / "command_client.py"), str(address))
         server.kill()
 
 

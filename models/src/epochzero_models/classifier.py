@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MethodType
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, fx, nn
@@ -23,8 +23,12 @@ BATCH_SIZE = 256
 BATCH_BYTES = 64 << 20
 """A batch of large inputs has fewer of them."""
 SMALLEST_PROBABILITY = 1e-12
-ProgressCallback = Callable[[str], None]
-"""Hears what long work has come to."""
+
+
+class ProgressCallback(Protocol):
+    """Called with what is being done, and with the numbers of units that are done and that there are, if these are known."""
+
+    def __call__(self, doing: str, done: int = 0, total: int = 0) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +177,7 @@ def logits_of(
             found.append(classifier.logits(batch).float().cpu())
             done += len(batch)
             if on_progress:
-                on_progress(f"{classifier.name}: {done:,} of {len(examples):,} examples")
+                on_progress(f"{classifier.name}: examples", done, len(examples))
     logits = torch.cat(found)
     _check_finite(classifier.name, logits)
     check_labels(classifier.name, logits.shape[1], examples)

@@ -116,7 +116,7 @@ def _collected(source: str, made: Any, on_progress: ProgressCallback | None) -> 
                 f"{source} requires more than {MOST_BYTES >> 30} GB of memory; pass a part of the data"
             )
         if on_progress:
-            on_progress(f"{source}: {number:,} {'batches' if batched else 'examples'} read")
+            on_progress(f"{source}: {'batches' if batched else 'examples'} read", number)
     if not inputs:
         raise InputError(f"{source} has no examples")
     together = _together(source, "inputs", inputs), _together(source, "labels", labels)
@@ -333,7 +333,7 @@ def _from_images(
                 "images of one size are expected"
             )
         if on_progress:
-            on_progress(f"{source}: {len(pixels):,} of {len(files):,} images read")
+            on_progress(f"{source}: images read", len(pixels), len(files))
     labels = torch.tensor([classes[file.parent.name] for file in files])
     return Examples(source, torch.stack(pixels), labels)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from epochzero.check.data import DataSet
 from epochzero.check.findings import SourceLocation
 from epochzero.check.rules import UNREAD, find
-from epochzero.errors import InputError
+from epochzero.errors import InputError, suggestion
 from epochzero.file_access import exists, is_file, open_file
 
 FILE = "pyproject.toml"
@@ -104,8 +103,7 @@ def _toml(file: Path) -> dict[str, Any]:
 def _settings(section: Mapping[str, Any], folder: Path) -> Settings:
     for key in section:
         if key not in _KEYS:
-            near = get_close_matches(key, _KEYS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it may have {', '.join(_KEYS)}"
+            hint = suggestion(key, _KEYS, f"it may have {', '.join(_KEYS)}")
             raise InputError(f"unknown key {key}; {hint}")
     target = section.get("target", "")
     if not isinstance(target, str):

@@ -298,4 +298,4 @@ def make_sample(data: Path, count: int, output: Path, label: str | None, seed: i
 def _progress() -> Iterator[Callable[[str, int], None]]:
     """Yield a callback for the number of records read from a table."""
     with line() as shown:
-        yield lambda table, records: shown.show(f"{plain(table)}: {records:,} records")
+        yield lambda table, records: shown.show(f"records of {plain(table)}", records)

@@ -66,7 +66,7 @@ def send_all(to: Destination, runs: Path) -> None:
     trouble = ""
     with line() as shown:
         for number, folder in enumerate(waiting, 1):
-            shown.show_progress(number - 1, len(waiting), "attempts sent")
+            shown.show("attempts sent", number - 1, len(waiting))
             try:
                 send_attempt(to, folder)
                 sent += 1

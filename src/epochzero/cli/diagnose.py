@@ -178,5 +178,5 @@ def _diagnosis(
 ) -> Diagnosis:
     logs = find_logs(paths)
     files = [path for path in paths if path != STDIN]
-    with progress(logs):
-        return diagnoser.diagnose(logs, given | search(files))
+    with progress(logs) as counted:
+        return diagnoser.diagnose(counted, given | search(files))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -89,16 +89,10 @@ def diagnose_many(
     from epochzero.scale import diagnose_all
 
     quiet_ray()
-    began = time.monotonic()
     with line() as shown:
-
-        def show(logs: int) -> None:
-            speed = logs / (time.monotonic() - began)
-            shown.show(f"{counted(logs, 'log')} diagnosed, {speed:,.0f} a second")
-
         done = diagnose_all(
             source, out, engine=engine, workers=workers, address=address, signatures=signatures,
-            redact=redact, on_progress=show,
+            redact=redact, on_progress=partial(shown.show, "logs diagnosed"),
         )  # fmt: skip
     if form == "json":
         click.echo(json.dumps(done.to_dict(), indent=2, ensure_ascii=False))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import click
+
+from epochzero.errors import suggestion
 
 
 class CommandGroup(click.Group):
@@ -21,10 +25,7 @@ class CommandGroup(click.Group):
         """
         name, names = args[0], self.list_commands(ctx)
         if name not in names and not name.startswith("-"):
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, names, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+            hint = suggestion(name, names, f"there are {', '.join(names)}")
             raise click.UsageError(f"no command {name!r}; {hint}", ctx)
         found, command, rest = super().resolve_command(ctx, args)
         if command is not None and not isinstance(command, click.Group):
@@ -35,6 +36,22 @@ class CommandGroup(click.Group):
                 for parameter in command.params
             )
         return found, command, rest
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Suggest the nearest choice for an unknown value of an option.
+
+        Raises:
+            click.BadParameter: a value is invalid.
+        """
+        try:
+            return super().invoke(ctx)
+        except click.BadParameter as error:
+            wrong = re.fullmatch("('(.*)' is not one of .*)\\.", error.message)
+            if wrong and error.param and isinstance(error.param.type, click.Choice):
+                hint = suggestion(wrong[2], map(str, error.param.type.choices), "")
+                text = f"{wrong[1]}; {hint}" if hint else error.message
+                raise click.BadParameter(text, error.ctx, error.param) from error
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands with the whole first sentence of each; click cuts it to fit one line."""

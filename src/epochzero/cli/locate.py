@@ -172,7 +172,10 @@ def command(
         if server is not None:
             reranker = _reranker(server, rerank_model, rerank_price, no_cache, shown)
         locator = Locator(
-            repository, cache=cache, past=_past(past_file), on_progress=partial(_parsing, shown)
+            repository,
+            cache=cache,
+            past=_past(past_file),
+            on_progress=partial(shown.show, "files parsed"),
         )
         at = None if work_tree else rev or "HEAD"
         if query is None:
@@ -350,11 +353,3 @@ def _let_go(cache: Cache | None) -> None:
         click.echo(f"epochzero: moved a damaged cache to {cache.set_aside}", err=True)
     if cache.problem:
         click.echo(f"epochzero: continuing without the cache: {cache.problem}", err=True)
-
-
-# -- Progress ----------------------------------------------------------------------------------
-
-
-def _parsing(shown: StatusLine, done: int, total: int) -> None:
-    """Shows how many files were parsed, and of how many."""
-    shown.show_progress(done, total, "files parsed")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from epochzero.cli.listener import listen
 from epochzero.cli.output import file_option, folder_option
 from epochzero.cli.storing import opened, store_option
 from epochzero.errors import InputError
@@ -67,9 +68,9 @@ def command(
         raise InputError(f"{host} is reachable from other machines: --token-file is required")
     import uvicorn
 
-    shown = f"[{host}]" if ":" in host else host
-    click.echo(f"epochzero: http://{shown}:{port}/mcp", err=True)
-    uvicorn.run(http_app(server, host, token), host=host, port=port, log_level="warning")
+    application = http_app(server, host, token)
+    settings = uvicorn.Config(application, log_level="warning")
+    uvicorn.Server(settings).run([listen(host, port, path="/mcp")])
 
 
 def _address(text: str) -> tuple[str, int]:

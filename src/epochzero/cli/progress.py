@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 import threading
 import time
 from types import TracebackType
 
-from epochzero.check.dryrun.records import Record, StartRecord, TrialRecord, VisitRecord
+from epochzero.check.dryrun.records import (
+    Record,
+    SiteRecord,
+    StartRecord,
+    TrialRecord,
+    VisitRecord,
+)
+from epochzero.cli.line import bar, shows_progress, write_line
 
 EVERY_S = 0.2
 
 
 class DryRunProgress:
-    """Shows which part of the job is running and for how long; shows nothing if there is no terminal."""
+    """Shows which part of the job is running, for how long, and how many parts have run; only on a terminal."""
 
     def __init__(self, doing: str = "reading") -> None:
         """Create the display without showing anything.
@@ -23,10 +28,12 @@ class DryRunProgress:
             doing: activity that is shown until the first record.
         """
         self._doing = doing
-        self._shown = sys.stderr.isatty()
+        self._shown = shows_progress()
         self._began = time.monotonic()
         self._trying = ""
         self._at: dict[int, str] = {}
+        self._sites: set[SiteRecord] = set()
+        self._reached: set[SiteRecord] = set()
         self._over = threading.Event()
         self._clock = threading.Thread(target=self._tick, daemon=True)
 
@@ -44,7 +51,7 @@ class DryRunProgress:
         if self._shown:
             self._over.set()
             self._clock.join()
-            self._write("")
+            write_line("")
 
     def on_record(self, record: Record) -> None:
         """Handle a record of the run; the records of each mode come from a separate thread."""
@@ -52,16 +59,21 @@ class DryRunProgress:
             self._at[threading.get_ident()] = "imports"
         elif isinstance(record, TrialRecord):
             self._trying = f"{record.option} {record.value}: "
+        elif isinstance(record, SiteRecord):
+            self._sites.add(record)
         elif isinstance(record, VisitRecord):
             self._at[threading.get_ident()] = record.how
+            self._reached |= {site for site in list(self._sites) if _contains(site, record)}
 
     def _tick(self) -> None:
         while not self._over.wait(EVERY_S):
             seconds = time.monotonic() - self._began
             doing = ", ".join(dict.fromkeys(self._at.values())) or self._doing
-            self._write(f"{seconds:4.0f} s  {self._trying}{doing}")
+            share = bar(len(self._reached), len(self._sites)) if self._sites else ""
+            write_line(f"{share}{seconds:4.0f} s  {self._trying}{doing}")
 
-    def _write(self, text: str) -> None:
-        width = shutil.get_terminal_size().columns - 1
-        sys.stderr.write(f"\r\x1b[K{text[:width]}")
-        sys.stderr.flush()
+
+def _contains(site: SiteRecord, reached: VisitRecord) -> bool:
+    return (site.part, site.path) == (reached.how, reached.path) and (
+        site.line <= reached.line <= site.end
+    )

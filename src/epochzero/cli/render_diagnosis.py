@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, fields
 
 import click
 
 from epochzero import taxonomy
 from epochzero.cli import layout
 from epochzero.cli.diagnosis_labels import consequences, origin, term_title
+from epochzero.cli.line import line
 from epochzero.diagnose.model import Diagnosis
-from epochzero.logs.source import Log
+from epochzero.logs.source import Block, Log, OnDamage, ignore_damage
 
-SHOW_PROGRESS_BYTES = 200 << 20
+
+@dataclass(frozen=True)
+class _CountedLog(Log):
+    """A log that reports how many of its bytes have been read."""
+
+    on_read: Callable[[str, int], None] = lambda *_: None
+
+    def blocks(self, on_damage: OnDamage = ignore_damage) -> Iterator[Block]:
+        for block in Log.blocks(self, on_damage):
+            yield block
+            self.on_read(self.name, block.offset + len(block.data))
 
 
 @contextmanager
-def progress(logs: Sequence[Log]) -> Iterator[None]:
-    """Show on a terminal that long work is in progress."""
-    size = sum(log.path.stat().st_size for log in logs if log.path and log.path.is_file())
-    shows = size > SHOW_PROGRESS_BYTES and sys.stderr.isatty()
-    if shows:
-        click.echo(f"reading {size / 1e6:,.0f} MB in {len(logs)} logs ...", err=True, nl=False)
-    try:
-        yield
-    finally:
-        if shows:
-            click.echo("\r\x1b[K", err=True, nl=False)
+def progress(logs: Sequence[Log]) -> Iterator[Sequence[Log]]:
+    """Yield logs that show on a terminal how far they have been read."""
+    size = sum(log.size for log in logs)
+    done: dict[str, int] = {}
+    with line() as shown:
+
+        def show(name: str, read: int) -> None:
+            done[name] = read
+            shown.show("MB of logs read", sum(done.values()) >> 20, size >> 20)
+
+        yield [
+            _CountedLog(
+                **{each.name: getattr(log, each.name) for each in fields(log)}, on_read=show
+            )
+            for log in logs
+        ]
 
 
 def lines(found: Diagnosis, top: int, *, advice: bool = True) -> Iterator[str]:
@@ -64,8 +80,8 @@ def lines(found: Diagnosis, top: int, *, advice: bool = True) -> Iterator[str]:
     if advice and found.is_failure:
         helps = term_title("retries", found.retry)
         yield layout.wrapped("Retry", f"{helps}. {found.retry_reason}".rstrip(" .") + ".")
-    for number, line in enumerate(consequences(found.cascade, top)):
-        yield layout.wrapped("Then" if number == 0 else "", line)
+    for number, consequence in enumerate(consequences(found.cascade, top)):
+        yield layout.wrapped("Then" if number == 0 else "", consequence)
     if found.cost:
         cost = found.cost
         took = layout.duration(cost.seconds)

@@ -17,7 +17,7 @@ from epochzero.cli.destination import send_option
 from epochzero.cli.output import file_option
 from epochzero.cli.run_screen import RunScreen, say
 from epochzero.cli.storing import store_option
-from epochzero.errors import InputError
+from epochzero.errors import InputError, suggestion
 from epochzero.run.notes import TOOLS
 from epochzero.run.process.container_init import stand_behind_init
 from epochzero.run.process.supervisor import SupervisorOptions
@@ -60,7 +60,8 @@ def _retries(_: click.Context, __: click.Parameter, text: str) -> Retries:
         return words[text]
     if text.isascii() and text.isdigit():
         return int(text)
-    raise click.BadParameter("must be advise, auto, never or a number")
+    hint = suggestion(text, words, "")
+    raise click.BadParameter(f"must be advise, auto, never or a number{hint and f'; {hint}'}")
 
 
 def _faults(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> frozenset[str]:

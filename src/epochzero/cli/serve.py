@@ -14,6 +14,7 @@ import click
 
 from epochzero.cli.group import CommandGroup
 from epochzero.cli.layout import counted
+from epochzero.cli.listener import listen
 from epochzero.cli.output import folder_option
 from epochzero.cli.storing import store_address, store_option
 from epochzero.errors import InputError
@@ -156,12 +157,10 @@ def command(
         click.echo("epochzero: without HTTPS, tokens can be read on the network", err=True)
     logging.basicConfig(stream=sys.stderr, format="%(message)s")
     logging.getLogger("epochzero.web").setLevel(logging.INFO)
-    scheme = "https" if certificate else "http"
-    shown = f"[{host}]" if ":" in host else host
-    click.echo(f"epochzero: {scheme}://{shown}:{port}/", err=True)
+    listener = listen(host, port, "https" if certificate else "http")
     # OpenBLAS of the workers allocates memory for each core: on a large machine, more than a log may use.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    run(settings, host, port, certificate=certificate, key=key)
+    run(settings, listener, certificate=certificate, key=key)
 
 
 @command.command(name="team")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,14 +93,14 @@ def _read(source: str, store: str | None) -> Corpus:
         return _read_store(store, since)
     if source.startswith("s3://") or is_result(path):
         with line() as shown:
-            return read_diagnoses(source, lambda n: shown.show(f"{counted(n, 'row')} read"))
+            return read_diagnoses(source, partial(shown.show, "rows read"))
     if "://" in source or _is_sqlite(path):
         return _read_store(source, None)
     with line() as shown:
         if path.is_dir():
-            return read_folder(path, lambda n: shown.show(f"{counted(n, 'job')} read"))
+            return read_folder(path, partial(shown.show, "jobs read"))
         if path.is_file():
-            return read_file(path, lambda n: shown.show(f"{counted(n, 'record')} read"))
+            return read_file(path, partial(shown.show, "records read"))
     raise InputError(
         f'{source}: no such file or directory; SOURCE is "last 30 days", a store, a directory of logs, or a '
         "file of failures"
@@ -112,9 +113,7 @@ def _read_store(address: str | None, since: float | None) -> Corpus:
 
     with opened(address) as database, line() as shown:
         wanted = JobFilter(since=since)
-        return read_database(
-            database, wanted, lambda n: shown.show(f"{counted(n, 'failed attempt')} read")
-        )
+        return read_database(database, wanted, partial(shown.show, "failed attempts read"))
 
 
 def _is_sqlite(path: Path) -> bool:

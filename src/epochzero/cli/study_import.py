@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from epochzero.cli.layout import counted, field
+from epochzero.cli.line import line
 from epochzero.cli.output import OutputFile, file_option, folder_option, format_option
 
 if TYPE_CHECKING:
@@ -45,20 +46,16 @@ def command(issues: Path, repo: Path, output: Path, project: str, loose: bool, f
     """
     from epochzero.study.importing import import_reports
 
-    imported = import_reports(issues, repo, project=project, loose=loose, on_progress=_progress)
-    _progress(0, 0)
+    with line() as shown:
+        imported = import_reports(
+            issues, repo, project=project, loose=loose, on_progress=partial(shown.show, "issues")
+        )
     lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in imported.records)
     output.write_text("".join(lines), encoding="utf-8", errors="surrogatepass")
     if form == "json":
         click.echo(json.dumps(_summary(imported), indent=2))
     else:
         _print(imported, output)
-
-
-def _progress(done: int, of: int) -> None:
-    """A status line on a terminal; 0 of 0 erases it."""
-    if sys.stderr.isatty():
-        click.echo(f"\r\033[K{done:,} of {of:,} issues" if of else "\r\033[K", nl=False, err=True)
 
 
 def _summary(imported: Imported) -> dict[str, object]:

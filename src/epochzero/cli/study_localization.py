@@ -115,7 +115,7 @@ def command(
             engine=engine,
             workers=workers,
             address=address,
-            on_progress=lambda now: shown.show_progress(now.bugs, now.of_bugs, "bugs"),
+            on_progress=lambda now: shown.show("bugs", now.bugs, now.of_bugs),
         )
     external = sorted({name for of in ranked.values() for name in of} - {*names})
     studied = study_localization(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import click
 
 from epochzero.cli.group import CommandGroup
 from epochzero.cli.layout import plain, wrapped
+from epochzero.cli.line import line
 from epochzero.cli.output import OutputFile, file_option, format_option
 from epochzero.errors import writing
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from epochzero.check.target.model import Target
 
 
-SHOW_PROGRESS_S = 1.0
 MOST_SHOWN = 12
 
 
@@ -133,15 +132,19 @@ def capture(
         raise click.UsageError("--pool requires --nodes")
     text = nodes.read(LARGEST_TARGET_BYTES) if nodes else ""
     libraries = libraries or LIBRARIES
-    progress = _Progress()
-    if image is not None:
-        target = read_image(image, name=name, libraries=libraries, on_progress=progress)
-    elif nodes and python is None:
-        target = Target(name)
-    else:
-        target = _captured(python, name, libraries, folders, probe, progress)
-        target = only_installed(target) if nodes else target
-    _write_target(with_nodes(target, text, pool) if nodes else target, packages, output, progress)
+    with line() as shown:
+
+        def progress(part: str) -> None:
+            shown.show(f"capturing: {part}", at_once=part == "api")
+
+        if image is not None:
+            target = read_image(image, name=name, libraries=libraries, on_progress=progress)
+        elif nodes and python is None:
+            target = Target(name)
+        else:
+            target = _captured(python, name, libraries, folders, probe, progress)
+            target = only_installed(target) if nodes else target
+    _write_target(with_nodes(target, text, pool) if nodes else target, packages, output)
 
 
 def _captured(
@@ -150,7 +153,7 @@ def _captured(
     libraries: Sequence[str],
     folders: Sequence[Path],
     probe: bool,
-    progress: _Progress,
+    progress: Callable[[str], None],
 ) -> Target:
     from epochzero.check.target import capture as find
 
@@ -171,16 +174,12 @@ def _captured(
     )
 
 
-def _write_target(
-    target: Target, packages: Path | None, output: Path | None, progress: _Progress
-) -> None:
+def _write_target(target: Target, packages: Path | None, output: Path | None) -> None:
     from epochzero.check.target import with_packages, write_target
 
     if packages is not None:
         target = with_packages(target, packages)
-    progress("writing")
     text = write_target(target)
-    progress.done()
     if output is None:
         click.echo(text, nl=False)
         return
@@ -319,23 +318,3 @@ def _write(found: Comparison) -> None:
         click.echo(plain(f"nothing that {found.first} has is missing on {found.second}"))
     if found.unknown:
         click.echo(f"not compared, since only one target specifies it: {', '.join(found.unknown)}")
-
-
-class _Progress:
-    """Reports on standard error what is being determined, if it takes long."""
-
-    def __init__(self) -> None:
-        self._start = time.monotonic()
-        self._shown = False
-
-    def __call__(self, part: str) -> None:
-        if time.monotonic() - self._start < SHOW_PROGRESS_S and part != "api":
-            return
-        if sys.stderr.isatty():
-            click.echo(f"\r\x1b[Kcapturing: {part} ...", err=True, nl=False)
-            self._shown = True
-
-    def done(self) -> None:
-        """Erase the line."""
-        if self._shown:
-            click.echo("\r\x1b[K", err=True, nl=False)

@@ -85,10 +85,11 @@ class _Server(uvicorn.Server):
 
 
 def run(
-    settings: Settings, host: str, port: int, *, certificate: Path | None, key: Path | None
+    settings: Settings, listener: socket.socket, *, certificate: Path | None, key: Path | None
 ) -> None:
     """Serves until it is interrupted; see `server`."""
-    server(settings, host, port, certificate=certificate, key=key).run()
+    host, port = listener.getsockname()[:2]
+    server(settings, host, port, certificate=certificate, key=key).run([listener])
 
 
 def server(

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,6 @@ from epochzero.run.replay.child.files import (
 )
 from epochzero.run.replay.child.inputs import Inputs
 from epochzero.run.replay.model import ReplayResult
-from epochzero.run.replay.playback import ReplayOptions, _ways
 from epochzero.run.replay.reading import read_capture
 from tests.run.replay.conftest import capture_of
 from tests.torch_jobs import light_torch
@@ -329,12 +327,6 @@ def test_ranks_of_torchrun_come_again_together(captured: Captured) -> None:
     replayed = again(folder)
     assert (replayed.expected.text, replayed.reproduced) == ("ValueError: bad shard", True)
     assert (replayed.position.steps, replayed.exactness) == (6, "bits")
-    # Of a long job, whose loader has delivered batches since a snapshot.
-    capture = read_capture(folder)
-    position = replace(capture.position, batches=6)
-    late = replace(capture, elapsed_s=1000.0, position=position, snapshot=position, complete=True)
-    assert list(_ways(late, ReplayOptions())) == ["snapshot", "start"]
-    assert list(_ways(replace(late, ranks=1), ReplayOptions())) == ["snapshot"]
 
 
 def test_a_helper_that_ends_well_leaves_the_capture_of_the_one_that_failed(

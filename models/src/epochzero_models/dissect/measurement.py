@@ -190,7 +190,7 @@ def dissect(
             probability of the model's class (Lakshminarayanan et al. 2017). A guard, which runs one model, has none.
         false_rejections: share of right predictions that may be rejected; by default Youden's J.
         seed: of the halves and the bootstrap.
-        on_progress: hears what it has come to.
+        on_progress: called with the progress.
 
     Raises:
         InputError: the model or the data cannot be used.
@@ -278,7 +278,7 @@ def _train(
     trained: list[Submodel] = []
     for name, features in zip(names, learned.features, strict=True):
         if on_progress:
-            on_progress(f"sub-model {len(trained) + 1} of {len(names)} is trained, on {name}")
+            on_progress("sub-models trained", len(trained), len(names))
         trained.append(train_submodel(name, features, train.labels, classes))
     return tuple(trained)
 

@@ -79,7 +79,7 @@ def look_into(
                 feature.append(seen.cpu())
             done += len(batch)
             if on_progress:
-                on_progress(f"{examples.name}: {done:,} of {len(examples):,} examples looked into")
+                on_progress(f"{examples.name}: examples read", done, len(examples))
     return Snapshots(tuple(torch.cat(feature) for feature in features), torch.cat(logits))
 
 

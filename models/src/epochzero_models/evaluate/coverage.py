@@ -39,9 +39,7 @@ def neuron_coverage(
             )
             done += len(batch)
             if on_progress:
-                on_progress(
-                    f"{classifier.name}: coverage of {done:,} of {len(examples):,} examples"
-                )
+                on_progress(f"{classifier.name}: coverage, examples", done, len(examples))
     neurons = torch.cat(highest) if highest else torch.zeros(0)
     return tuple((threshold, _share(neurons > threshold)) for threshold in THRESHOLDS)
 

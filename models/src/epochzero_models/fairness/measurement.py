@@ -182,7 +182,7 @@ def measure_fairness(
         retrain: whether a copy of the model is retrained with instances that were found.
         reweigh: whether a copy of the model is trained with reweighed rows.
         seed: of all that is random.
-        on_progress: hears what it has come to.
+        on_progress: called with the progress.
 
     Raises:
         InputError: the model cannot be used on these inputs, or scikit-learn is not installed.

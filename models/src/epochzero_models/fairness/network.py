@@ -84,5 +84,5 @@ def fit(
             optimizer.step()
             schedule.step()
             if on_progress and update % 100 == 0:
-                on_progress(f"training: {update:,} of {UPDATES:,} batches")
+                on_progress("training, batches", update, UPDATES)
     return module.eval().requires_grad_(False)

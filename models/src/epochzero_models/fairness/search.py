@@ -213,7 +213,7 @@ class Archive:
         if self.on_progress and elapsed > self._reported_at + 0.05:
             self._reported_at = elapsed
             self.on_progress(
-                f"{self.search}: {len(self):,} instances among {self.checked:,} inputs"
+                f"{self.search}: inputs checked", self.checked, self.budget.inputs or 0
             )
 
     def _elapsed(self) -> float:

@@ -137,7 +137,7 @@ def diverse_products(
         for step in range(steps):
             population.improve(sampler.product())
             if on_progress and not step % 50:
-                on_progress(f"step {step} of {steps}: mean distance {population.mean():.3f}")
+                on_progress("steps", step, steps)
     return tuple(population.products)
 
 

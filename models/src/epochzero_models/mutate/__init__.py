@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from epochzero import taxonomy
-from epochzero.errors import InputError
+from epochzero.errors import InputError, suggestion
 from epochzero_models.mutate.operators import operators
 from epochzero_models.mutate.program import Edit, TrainingProgram, parsed
 
@@ -119,8 +119,5 @@ def _why_not(leaf: str) -> str:
     known = taxonomy.leaves().get(leaf)
     if known is not None:
         return f"{leaf} cannot be injected: {known.not_injected}"
-    from difflib import get_close_matches
-
-    near = get_close_matches(leaf, taxonomy.leaves(), n=1)
-    hint = f"did you mean {near[0]}?" if near else "`epochzero explain` lists them"
+    hint = suggestion(leaf, taxonomy.leaves(), "`epochzero explain` lists them")
     return f"no leaf of the taxonomy is called {leaf!r}; {hint}"

@@ -12,14 +12,13 @@ import pkgutil
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import cache
 from types import ModuleType
 
 from epochzero import taxonomy
 from epochzero.check.rule import Case, Rule
 from epochzero.check.rules.unread import Unread, others
-from epochzero.errors import CatalogError, InputError
+from epochzero.errors import CatalogError, InputError, suggestion
 
 DRY_RUN = tuple(name for name in others() if name.startswith("dry-run-"))
 """Ids of dry-run findings, which no rule reads from the source."""
@@ -99,8 +98,7 @@ def find(name: str) -> Rule:
     """
     rules = {rule.id: rule for rule in builtin()}
     if name not in rules:
-        near = get_close_matches(name, rules, n=1)
-        hint = f"did you mean {near[0]}?" if near else "`epochzero check --rules` lists them"
+        hint = suggestion(name, rules, "`epochzero check --rules` lists them")
         raise InputError(f"no rule has the id {name!r}; {hint}")
     return rules[name]
 

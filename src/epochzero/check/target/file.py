@@ -11,7 +11,6 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn, TypeVar
@@ -29,7 +28,7 @@ from epochzero.check.target.model import (
 from epochzero.check.target.packages import normalized, read_packages, well_known
 from epochzero.check.target.packed import Api, packed, unpacked
 from epochzero.check.target.signature import signature_of, text_of
-from epochzero.errors import InputError
+from epochzero.errors import InputError, suggestion
 from epochzero.file_access import open_file
 
 FORMAT = 1
@@ -124,9 +123,8 @@ class _FileReader:
             if each not in allowed:
                 where = f"{key}.{each}" if key else each
                 known = [*sorted(allowed), *(() if key else ("api_packed", "packages"))]
-                near = get_close_matches(each, known, n=1)
-                hint = f"; did you mean {near[0]}?" if near else f"; allowed are {', '.join(known)}"
-                self.wrong(where, f"unknown key{hint}")
+                hint = suggestion(each, known, f"allowed are {', '.join(known)}")
+                self.wrong(where, f"unknown key; {hint}")
 
     def text(self, key: str, value: object) -> str:
         if not isinstance(value, str):

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 
-from epochzero.errors import InputError
+from epochzero.errors import InputError, suggestion
 from epochzero.run.inject.catalog import KINDS, Kind
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -174,5 +173,4 @@ def _duration(text: str, word: str) -> float:
 
 def _nearest(word: str, known: Iterable[str]) -> str:
     names = sorted(known)
-    near = get_close_matches(word, names, n=1)
-    return f"did you mean {near[0]}?" if near else f"choose one of {', '.join(names)}"
+    return suggestion(word, names, f"choose one of {', '.join(names)}")

@@ -74,7 +74,6 @@ class Capture:
         withheld: names of variables that look like secrets.
         commit, changes: commit of the repository and digest of uncommitted changes; empty if there are none.
         rank: rank of the process.
-        ranks: number of ranks of its process group; 1 without one.
         failure: how it failed.
         position: where in the training it failed.
         nonfinite: the first non-finite loss and its position; None if all losses were finite.
@@ -102,7 +101,6 @@ class Capture:
     commit: str
     changes: str
     rank: int
-    ranks: int
     failure: ReplayFailure
     position: Position
     nonfinite: tuple[ReplayFailure, Position] | None

@@ -99,8 +99,7 @@ def _ways(capture: Capture, asked: ReplayOptions) -> Iterator[str]:
         yield "start"
     if asked.way == "snapshot" or (asked.way == "auto" and possible):
         yield "snapshot"
-    # Other ranks do not continue from a snapshot, so it reproduces only what their weights do not cause.
-    if asked.way == "auto" and not near and (not possible or capture.ranks > 1):
+    if asked.way == "auto" and not near and not possible:
         yield "start"
 
 

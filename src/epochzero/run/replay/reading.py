@@ -129,7 +129,6 @@ def _capture(folder: Path, manifest: Mapping[str, Any], job: Mapping[str, Any]) 
         commit=str(job["commit"]),
         changes=str(job["changes"]),
         rank=int(manifest["rank"]),
-        ranks=int(manifest.get("ranks", 1)),
         failure=failure,
         position=position_of(manifest["position"]),
         nonfinite=nonfinite,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from epochzero import taxonomy
-from epochzero.errors import CatalogError
+from epochzero.errors import CatalogError, suggestion
 
 EVIDENCE = {
     "there_now": "what it missed exists now",
@@ -140,8 +140,9 @@ def load_policy(name: str | Path) -> Policy:
         return _policy(name, f"policy {name}", _shipped()[name])
     path = Path(name)
     if isinstance(name, str) and not path.suffix:
+        choices = f"choose one of {', '.join(built_in())}, or pass your own file NAME.toml"
         raise CatalogError(
-            f"unknown retry policy {name!r}; choose one of {', '.join(built_in())}, or pass your own file NAME.toml"
+            f"unknown retry policy {name!r}; {suggestion(name, built_in(), choices)}"
         )
     try:
         text = path.read_text(encoding="utf-8")

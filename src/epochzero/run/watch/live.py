@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from epochzero.errors import InputError
+from epochzero.errors import InputError, suggestion
 from epochzero.injected.companions import Companion, noted
 from epochzero.run.observers.watcher import Clock, EndJob, Watcher
 from epochzero.run.records.model import JobEvent, Record
@@ -88,10 +88,7 @@ def check_words(words: Iterable[str]) -> None:
     """
     for word in words:
         if word not in _known_words():
-            from difflib import get_close_matches
-
-            near = get_close_matches(word, _known_words(), n=1)
-            hint = f"did you mean {near[0]}?" if near else "`epochzero explain` lists them"
+            hint = suggestion(word, _known_words(), "`epochzero explain` lists them")
             raise InputError(f"unknown fault or symptom {word!r}; {hint}")
 
 

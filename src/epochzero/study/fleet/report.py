@@ -48,7 +48,7 @@ def study_fleet(
     *,
     seed: int = 0,
     draws: int = DRAWS,
-    on_progress: Callable[[str], None] = lambda _: None,
+    on_progress: Callable[[str, int, int], object] = lambda *_: None,
 ) -> FleetStudied:
     """Simulate fleets, each many times with different values of the assumptions.
 
@@ -58,7 +58,7 @@ def study_fleet(
         days: simulated days.
         seed: of the random numbers.
         draws: number of simulations of each fleet.
-        on_progress: called with the progress.
+        on_progress: called with what is simulated, the number of simulations so far and that of all.
 
     Raises:
         InputError: matplotlib is not installed.
@@ -71,7 +71,7 @@ def study_fleet(
         fleets[size] = []
         for number, value in enumerate(values, 1):
             fleets[size].append(simulated(value, size * days, generator))
-            on_progress(f"{size:,} jobs a day: {number} of {draws} simulated")
+            on_progress(f"simulations of {size:,} jobs a day", number, draws)
     largest = max(jobs_per_day)
     sections = (
         Section("What is saved", [*_saved(fleets, days), _saved_figure(fleets[largest])]),

@@ -112,14 +112,6 @@ class ExitObserver:
         """Called when the capture itself raised an error."""
 
 
-def _ranks() -> int:
-    """Number of ranks of the process group that this process has joined; 1 without one."""
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
-        return 1
-    return int(distributed.get_world_size())
-
-
 def _is_child() -> bool:
     multiprocessing = sys.modules.get("multiprocessing.process")
     return multiprocessing is not None and multiprocessing.parent_process() is not None
@@ -252,7 +244,6 @@ class ProcessCapture(ExitObserver):
         return {
             "schema": SCHEMA,
             "rank": self.rank,
-            "ranks": _ranks(),
             "argv": redact_command(sys.orig_argv),
             "folder": os.getcwd(),
             "pid": os.getpid(),
