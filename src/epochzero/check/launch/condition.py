@@ -75,7 +75,11 @@ def _binary(node: Node, setting: Setting) -> Outcome:
         return Outcome.MAYBE
     sign = text_of(operator)
     if sign in ("&&", "-a", "||", "-o"):
-        return _both(_holds(left, setting), _holds(right, setting), either=sign in ("||", "-o"))
+        first = _holds(left, setting)
+        # Bash does not expand what && and || skip; -a and -o skip nothing.
+        if (sign, first) in (("&&", Outcome.FALSE), ("||", Outcome.TRUE)):
+            return first
+        return _both(first, _holds(right, setting), either=sign in ("||", "-o"))
     place = setting.script.place(*node.start_point)
     a, b = one(left, setting, place), one(right, setting, place)
     if sign in ("=", "==", "!=") and a.known:

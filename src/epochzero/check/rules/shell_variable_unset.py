@@ -55,6 +55,7 @@ RULE = Rule(
         ==> run.sh <==
         set -u
         OUT=out
+        if [[ -n "${C:-}" && -d "$C" ]] || [[ -z "${D:-}" || ! -d "$D" ]]; then echo; fi
         python train.py $OUT/a ${B:-b} $1
         ==> train.py <==
         ----
