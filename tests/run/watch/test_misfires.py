@@ -492,3 +492,59 @@ def test_the_arguments_of_a_distance_may_be_exchanged() -> None:
 
 def test_a_record_that_does_not_say_what_a_tensor_is_fails_no_search() -> None:
     assert conclude(graded(0.79, 0.555, batches=12, batch=16)).failed == ()
+
+
+def test_an_evaluation_with_the_loader_of_the_training_leaks_no_data() -> None:
+    data = torch.utils.data.TensorDataset(*labeled(256))
+    loader = torch.utils.data.DataLoader(data, 16, shuffle=True)
+    model = nn.Linear(8, 2)
+
+    def train() -> None:
+        stepping = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(3):
+            for given, wanted in loader:
+                stepping.zero_grad()
+                functional.cross_entropy(model(given), wanted).backward()
+                stepping.step()
+            model.eval()
+            with torch.no_grad():
+                for given, wanted in loader:
+                    (model(given).argmax(1) == wanted).float().mean().item()
+            model.train()
+
+    history = seen(train)
+    assert history.evaluations
+    assert reported(history, "data_leaked") == []
+
+
+def test_a_gradient_that_is_part_of_a_loss_is_no_backward_pass() -> None:
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    def train() -> None:
+        for _ in range(4):
+            given = torch.randn(16, 8, requires_grad=True)
+            value = model(given)
+            for _ in range(20):
+                torch.autograd.grad(value, given, torch.randn_like(value), retain_graph=True)
+                torch.autograd.grad(value.sum(), (given, *model.parameters()), retain_graph=True)
+        optimizer.zero_grad()
+
+    history = seen(train)
+    assert history.count <= 4
+    assert reported(history, "step_missing") == []
+
+
+def test_a_step_for_two_losses_may_raise_one_of_them() -> None:
+    model = nn.Linear(8, 1)
+
+    def train() -> None:
+        stepping = torch.optim.SGD(model.parameters(), 0.05)
+        for _ in range(30):
+            given, wanted = torch.randn(16, 8), torch.ones(16, 1)
+            stepping.zero_grad()
+            functional.mse_loss(model(given), wanted).backward()
+            (3 * functional.mse_loss(model(given), -wanted)).backward()
+            stepping.step()
+
+    assert reported(seen(train), "optimizer_wrong") == []

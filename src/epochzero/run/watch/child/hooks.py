@@ -251,8 +251,7 @@ def _loading(load: Callable[..., Any], backward: Backward) -> Callable[..., Any]
 def _going_back(function: Callable[..., Any], name: str, backward: Backward) -> Callable[..., Any]:
     @functools.wraps(function)
     def went(*args: Any, **kwargs: Any) -> Any:
-        # The gradient of a gradient is to come: no training step, but part of a loss.
-        if _is_compiling() or (name == "grad" and kwargs.get("create_graph")):
+        if _is_compiling() or (name == "grad" and not _is_for_step(*args, **kwargs)):
             return function(*args, **kwargs)
         must_end = backward.backward_begins(args[0] if args else next(iter(kwargs.values()), None))
         try:
@@ -262,6 +261,25 @@ def _going_back(function: Callable[..., Any], name: str, backward: Backward) -> 
                 backward.backward_ended()
 
     return went
+
+
+def _is_for_step(
+    outputs: Any = None,
+    inputs: Any = None,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    *_: Any,
+    **__: Any,
+) -> bool:
+    """Whether a call of ``torch.autograd.grad`` may be the backward pass of a step: with respect to parameters alone.
+
+    A product with a vector, the gradient of an input, and what is to be derived again are parts of a loss.
+    """
+    if grad_outputs is not None or create_graph:
+        return False
+    wanted = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+    return bool(wanted) and all(isinstance(tensor, torch.nn.Parameter) for tensor in wanted)
 
 
 def _losing(function: Callable[..., Any], name: str, forward: Forward) -> Callable[..., Any]:

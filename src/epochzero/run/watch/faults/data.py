@@ -308,10 +308,15 @@ def _leaked(history: TrainingHistory) -> Sign | None:
     tested = evaluations(history)
     # A graph is given whole in training and in evaluations: what is measured of it is not seen here.
     whole = {tuple(rows_of(iteration)) for iteration in history.iterations}
+    # A loader that begins twice between two steps gives the examples of the training to an evaluation too, on purpose.
+    begun = Counter((epoch["loader"], epoch["iteration"]) for epoch in history.epochs)
+    of_training = {loader for (loader, at), times in begun.items() if at and times > 1}
     measured = [
         evaluation
         for evaluation in tested
-        if not _is_looked_up_in(evaluation) and whole != {tuple(rows_of(evaluation))}
+        if not _is_looked_up_in(evaluation)
+        and evaluation.loader not in of_training
+        and whole != {tuple(rows_of(evaluation))}
     ]
     batches = [examples_in(tensor) for tensor in first_inputs(measured)]
     distinct = {row for batch in batches for row in batch}

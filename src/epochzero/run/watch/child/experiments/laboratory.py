@@ -90,6 +90,8 @@ class Laboratory:
     def backward_begins(self, loss: torch.Tensor) -> None:
         """The loss is known: the recording ends."""
         recorder = self._recorder
+        # A step after a second backward pass is not that of the loss of the first one alone.
+        self._subject = self._before = None
         if recorder is None:
             return
         number = recorder.number(loss)
