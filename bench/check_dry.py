@@ -202,9 +202,10 @@ def _checked(job: CheckJob, options: argparse.Namespace) -> Run:
 def _run(
     command: Sequence[str], folder: Path, job: CheckJob, python: Path, seconds: int
 ) -> subprocess.CompletedProcess[str]:
-    """With the job's environment, the Python of the jobs first on the path."""
-    path = f"{python / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-    return subprocess.run(
+    """With the job's environment, the Python of the jobs first on the path; its directory is left out of the output."""
+    programs = python / "bin"
+    path = f"{programs}{os.pathsep}{os.environ.get('PATH', '')}"
+    done = subprocess.run(
         ["timeout", str(seconds), *command],
         cwd=folder,
         env={**os.environ, **job.environment, "PATH": path},
@@ -213,6 +214,8 @@ def _run(
         text=True,
         check=False,
     )
+    done.stdout = done.stdout.replace(f"{programs}{os.sep}", "")
+    return done
 
 
 def _read(job: CheckJob, checked: Mapping[str, Any], seconds: float) -> Run:

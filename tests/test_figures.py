@@ -41,6 +41,11 @@ def test_a_result_file_records_how_it_was_measured(path: Path, figures: ModuleTy
     assert [name for name in paths if not (ROOT / name).exists()] == []
 
 
+@pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
+def test_a_result_file_has_no_path_of_an_environment(path: Path) -> None:
+    assert "/bin/python" not in path.read_text(encoding="utf-8")
+
+
 def test_a_typed_figure_is_refused(figures: ModuleType) -> None:
     with pytest.raises(ValueError, match="figure typed into a row of watch: '16 of 36'"):
         figures.measured_figure("16 of 36", "watch")

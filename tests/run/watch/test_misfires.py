@@ -548,3 +548,37 @@ def test_a_step_for_two_losses_may_raise_one_of_them() -> None:
             stepping.step()
 
     assert reported(seen(train), "optimizer_wrong") == []
+
+
+def test_a_step_with_the_gradients_of_all_parameters_has_a_backward_pass() -> None:
+    model = nn.Linear(8, 2)
+
+    def train() -> None:
+        stepping = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(20):
+            given, wanted = labeled()
+            loss = functional.cross_entropy(model(given), wanted)
+            for parameter, gradient in zip(
+                model.parameters(), torch.autograd.grad(loss, model.parameters()), strict=True
+            ):
+                parameter.grad = gradient
+            stepping.step()
+
+    history = seen(train)
+    assert all(iteration.backwards for iteration in history.iterations)
+    assert reported(history, "backward_missing") == []
+    assert reported(history, "zero_grad_missing") == []  # They replace those of the step before.
+
+
+def test_what_an_optimizer_holds_is_a_parameter_too() -> None:
+    weight = torch.zeros(8, 2, requires_grad=True)
+
+    def train() -> None:
+        stepping = torch.optim.SGD([weight], 0.1)
+        for _ in range(20):
+            given, wanted = labeled()
+            loss = functional.cross_entropy(given @ weight, wanted)
+            (weight.grad,) = torch.autograd.grad(loss, [weight])
+            stepping.step()
+
+    assert reported(seen(train), "backward_missing") == []

@@ -30,7 +30,7 @@ from epochzero.check.dryrun.memory.estimate import Memory, estimate
 from epochzero.check.dryrun.memory.history import UNCORRECTED, Correction
 from epochzero.check.dryrun.memory.trace import Alloc, Event, Free, Mark, Trace
 from epochzero.check.target.model import GPU
-from epochzero.errors import InputError
+from epochzero.errors import InputError, suggestion
 
 _STAGES = {"zero1": 1, "zero2": 2, "zero3": 3, "fsdp": 3}
 _DIVIDED = ("data", "tensor", "pipeline", "context", "expert")
@@ -93,10 +93,12 @@ class Layout:
                 sizes[key] = _ranks(text, name, number)
                 sizes |= {"stage": _STAGES[name]} if name in _STAGES else {}
             else:
-                raise InputError(
-                    f"layout {text!r}: {part.strip()!r} is unknown; parts are data=N, zero1=N, zero2=N, "
-                    "fsdp=N, tensor=N, pipeline=N, context=N, expert=N and sequence"
+                every = (
+                    "parts are data=N, zero1=N, zero2=N, fsdp=N, tensor=N, pipeline=N, context=N, expert=N "
+                    "and sequence"
                 )
+                hint = suggestion(name, (*_STAGES, *_DIVIDED, "sequence"), every)
+                raise InputError(f"layout {text!r}: {part.strip()!r} is unknown; {hint}")
         if is_sequence and sizes.get("tensor", 1) == 1:
             raise InputError(f"layout {text!r}: sequence requires tensor=N")
         return cls(**sizes, sequence=is_sequence)

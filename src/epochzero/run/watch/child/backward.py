@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 from typing import Any
 
@@ -66,9 +66,14 @@ class Backward:
 
     # Backward passes ------------------------------------------------------------------------------
 
+    def are_parameters(self, tensors: Sequence[Any]) -> bool:
+        """Whether tensors are all parameters, of a module or because an optimizer holds them."""
+        others = {id(t) for t in tensors if not isinstance(t, torch.nn.Parameter)}
+        return bool(tensors) and (not others or others <= self._components.held())
+
     @safe
-    def backward_begins(self, tensors: Any) -> bool:
-        """A backward pass begins; says whether `backward_ended` must be called."""
+    def backward_begins(self, tensors: Any, *, accumulates: bool = True) -> bool:
+        """A backward pass begins, which adds to gradients or returns them; says whether `backward_ended` must be called."""
         several = isinstance(tensors, (tuple, list))
         tensor = next(iter(tensors), None) if several else tensors
         if self._iterations.in_backward or not isinstance(tensor, torch.Tensor) or tensor.is_meta:
@@ -84,7 +89,7 @@ class Backward:
                 "backward", line=line, place=where, graph=_heads(tensor), pairs=pairs
             )
         if self._scenes.scene.looking:
-            self._look_before()
+            self._look_before(accumulates=accumulates)
         self._scenes.passes.add(line)
         loss = self._note_loss(tensor, where)
         self._note_backward(tensor, loss, where)
@@ -103,12 +108,13 @@ class Backward:
         if self._iterations.backward_ended():
             self._scenes.iteration_ended()
 
-    def _look_before(self) -> None:
+    def _look_before(self, *, accumulates: bool) -> None:
         optimizers = self._components.optimizers()
         if not self._iterations.backwards:
             self._models.emit(self._iterations.number, optimizers)
             self._look_at_own_loss()
-        self._scenes.passes.look_before(self._models.parameters(), optimizers)
+        if accumulates:
+            self._scenes.passes.look_before(self._models.parameters(), optimizers)
 
     def _look_at_own_loss(self) -> None:
         """Output and target of a loss that no function of torch has computed."""

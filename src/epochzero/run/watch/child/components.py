@@ -108,6 +108,11 @@ class Components:
         """Those that live."""
         return [value for ref in self._optimizers if (value := ref()) is not None]
 
+    def held(self) -> set[int]:
+        """The identities of what optimizers change."""
+        groups = (group for optimizer in self.optimizers() for group in optimizer.param_groups)
+        return {id(parameter) for group in groups for parameter in group["params"]}
+
     def number(self, optimizer: Any) -> int:
         """The number of an optimizer, also of one that was made before watching started."""
         for index, ref in enumerate(self._optimizers):

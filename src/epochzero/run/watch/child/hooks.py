@@ -251,9 +251,10 @@ def _loading(load: Callable[..., Any], backward: Backward) -> Callable[..., Any]
 def _going_back(function: Callable[..., Any], name: str, backward: Backward) -> Callable[..., Any]:
     @functools.wraps(function)
     def went(*args: Any, **kwargs: Any) -> Any:
-        if _is_compiling() or (name == "grad" and not _is_for_step(*args, **kwargs)):
+        if _is_compiling() or (name == "grad" and not _is_for_step(backward, *args, **kwargs)):
             return function(*args, **kwargs)
-        must_end = backward.backward_begins(args[0] if args else next(iter(kwargs.values()), None))
+        loss = args[0] if args else next(iter(kwargs.values()), None)
+        must_end = backward.backward_begins(loss, accumulates=name != "grad")
         try:
             return function(*args, **kwargs)
         finally:
@@ -264,6 +265,7 @@ def _going_back(function: Callable[..., Any], name: str, backward: Backward) -> 
 
 
 def _is_for_step(
+    backward: Backward,
     outputs: Any = None,
     inputs: Any = None,
     grad_outputs: Any = None,
@@ -278,8 +280,10 @@ def _is_for_step(
     """
     if grad_outputs is not None or create_graph:
         return False
-    wanted = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
-    return bool(wanted) and all(isinstance(tensor, torch.nn.Parameter) for tensor in wanted)
+    wanted = (inputs,) if isinstance(inputs, torch.Tensor) else inputs
+    if not isinstance(wanted, (tuple, list)):
+        return True  # Such as `model.parameters()`, which can be read only once.
+    return backward.are_parameters(wanted)
 
 
 def _losing(function: Callable[..., Any], name: str, forward: Forward) -> Callable[..., Any]:
