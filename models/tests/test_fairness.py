@@ -436,6 +436,15 @@ def test_thresholds_select_groups_equally_often(people: PeopleTable) -> None:
     assert (cuts.difference_before.value or 0) > 0.4
     assert cuts.difference.value is not None
     assert cuts.difference.value < 0.2
+    assert cuts.reduces
+
+
+def test_thresholds_that_do_not_hold_on_other_rows_do_not_help(people: PeopleTable) -> None:
+    few = replace(people, levels=people.levels[:60], labels=people.labels[:60])
+    unrelated = np.random.default_rng(0).random(60)
+    (cuts, *_) = measure_groups(few, unrelated, 1).mitigations
+    assert (cuts.difference.value or 0) >= (cuts.difference_before.value or 0)
+    assert not cuts.reduces
 
 
 def test_reweighing_makes_labels_independent_of_groups(people: PeopleTable) -> None:

@@ -136,7 +136,12 @@ f"domain, {share_with_interval(found.discriminated_rows)} of the rows")))  # fmt
         text = ", ".join(f"{gap.criterion} {share_with_interval(gap.difference)}" for gap in gaps)
         click.echo(wrapped("Groups", f"largest differences by {attribute}: {text}"))
     for cuts in found.groups.mitigations if found.groups else ():
-        text = f"by {cuts.attribute} would change the difference in selection from {share(cuts.difference_before.value)} to {share_with_interval(cuts.difference)}, accuracy from {share(cuts.accuracy_before.value)} to {share(cuts.accuracy.value)}"
+        before, after = cuts.difference_before, cuts.difference
+        effect = "would reduce" if cuts.reduces else "would not reduce"
+        text = (
+            f"by {cuts.attribute} {effect} the difference in selection: {share(before.value)} before, {share_with_interval(after)} after; "
+            f"accuracy {share(cuts.accuracy_before.value)} before, {share(cuts.accuracy.value)} after"
+        )
         click.echo(wrapped(cuts.method.capitalize(), text))
     for search in found.searches:
         text = f"{search.search}: {search.found:,} discriminatory instances in {search.seconds:.1f} s, {100 * search.share:.1f}\xa0% of {search.checked:,} inputs checked"

@@ -95,6 +95,12 @@ class Mitigation:
     accuracy_before: Estimate
     accuracy: Estimate
 
+    @property
+    def reduces(self) -> bool:
+        """Whether the groups differ less than before; thresholds of small groups often do not hold on other rows."""
+        before, after = self.difference_before.value, self.difference.value
+        return before is not None and after is not None and after < before
+
 
 @dataclass(frozen=True, slots=True)
 class GroupFairness:
