@@ -177,3 +177,18 @@ def _has_place(path: Path, leaf: str) -> bool:
     except NoPlaceError:
         return False
     return True
+
+
+@pytest.mark.parametrize(
+    ("leaf", "line"),
+    [
+        # Evaluating in larger batches is no fault, and a bias in front of a batch normalization has no effect.
+        ("suboptimal_batch_size", "train_loader = DataLoader(train_set, batch_size=128, shuffle=True)"),
+        ("data_batching_required", "train_loader = DataLoader(train_set, batch_size=len(train_set), shuffle=True)"),
+        ("bias_needed_in_a_layer", "self.head = nn.Linear(WIDTH, 2, bias=False)"),
+    ],
+)  # fmt: skip
+def test_a_mutant_is_a_fault_whatever_the_seed(leaf: str, line: str) -> None:
+    only_one_linear = PROGRAM.replace("nn.Linear(WIDTH, WIDTH)", "Block()")
+    for seed in range(8):
+        assert line in mutate(only_one_linear, leaf, seed=seed).text

@@ -19,6 +19,7 @@ from epochzero.errors import InputError
 _Node = TypeVar("_Node", bound=ast.AST)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 _CRITERION = re.compile(r"loss|criterion|cross_entropy", re.IGNORECASE)
+_EVALUATION = re.compile(r"val|test|eval", re.IGNORECASE)
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
@@ -220,6 +221,26 @@ class TrainingProgram:
             if loops and loops[0] not in found:
                 found.append(loops[0])
         return found
+
+    @cached_property
+    def training_loaders(self) -> list[ast.Call]:
+        """The data loaders that training loops iterate over; without any, those not named after an evaluation."""
+        loaders = {
+            call: " ".join(self.source(target) for target in self._targets(call))
+            for call in self.calls("DataLoader")
+        }
+        iterated = {
+            self.source(node)
+            for loop in self.training_loops
+            for node in ast.walk(loop.iter)
+            if isinstance(node, ast.Name | ast.Attribute)
+        }
+        found = [call for call, name in loaders.items() if name in iterated]
+        return found or [call for call, name in loaders.items() if not _EVALUATION.search(name)]
+
+    def _targets(self, call: ast.Call) -> list[ast.expr]:
+        statement = self.statement(call)
+        return statement.targets if isinstance(statement, ast.Assign) else []
 
     @cached_property
     def epoch_loops(self) -> list[ast.For]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from epochzero_models.mutate.operators.base import injects
 from epochzero_models.mutate.program import Edit, TrainingProgram, argument, called
@@ -139,9 +139,12 @@ def wrong_kernel(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("bias_needed_in_a_layer")
 def without_bias(program: TrainingProgram) -> Iterator[Edit]:
-    """A layer gets bias=False."""
-    for call in program.calls("Linear", *CONVOLUTIONS):
-        if argument(call, "bias", 3 if called(call) == "Linear" else None) is None:
+    """A layer gets bias=False. A normalization that follows would subtract the bias: such layers do not need one."""
+    layers = program.calls("Linear", *CONVOLUTIONS, *NORMALIZATIONS, *ACTIVATIONS)
+    for call, following in zip_longest(layers, layers[1:]):
+        normalized = following is not None and called(following) in NORMALIZATIONS
+        biased = called(call) in ("Linear", *CONVOLUTIONS) and not normalized
+        if biased and argument(call, "bias", 3 if called(call) == "Linear" else None) is None:
             yield program.with_argument(call, "bias", "False")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from epochzero_models.mutate.operators.base import injects
 from epochzero_models.mutate.operators.model import made_models, widths, without_calls
@@ -21,9 +21,11 @@ _OTHER_LOSS = {
 _DATA_NAMES = ("loader", "set", "dataset", "data", "iterator")
 
 
-def _settings(program: TrainingProgram, name: str, *functions: str) -> Iterator[ast.Constant]:
-    """Numbers passed to a keyword of these functions, or set by an option of the command line."""
-    given = [argument(call, name) for call in program.calls(*functions)]
+def _settings(
+    program: TrainingProgram, name: str, calls: Iterable[ast.Call]
+) -> Iterator[ast.Constant]:
+    """Numbers passed to a keyword of these calls, or set by an option of the command line."""
+    given = [argument(call, name) for call in calls]
     for call in program.calls("add_argument"):
         options = [each.value for each in call.args if isinstance(each, ast.Constant)]
         if f"--{name.replace('_', '-')}" in options or f"--{name}" in options:
@@ -42,7 +44,7 @@ def badly_tuned(program: TrainingProgram) -> Iterator[Edit]:
     for call in program.calls("Dropout", "Dropout2d"):
         if (rate := argument(call, "p", 0)) is not None:
             yield program.replaced(rate, "0.95")
-    for decay in _settings(program, "weight_decay", *OPTIMIZERS):
+    for decay in _settings(program, "weight_decay", program.calls(*OPTIMIZERS)):
         yield program.replaced(decay, "5.0")
     for call in program.calls("clip_grad_norm_"):
         if (limit := argument(call, "max_norm", 1)) is not None:
@@ -52,7 +54,7 @@ def badly_tuned(program: TrainingProgram) -> Iterator[Edit]:
 @injects("suboptimal_learning_rate")
 def wrong_rate(program: TrainingProgram) -> Iterator[Edit]:
     """The learning rate is multiplied or divided by 300."""
-    for rate in _settings(program, "lr", *OPTIMIZERS):
+    for rate in _settings(program, "lr", program.calls(*OPTIMIZERS)):
         assert isinstance(rate.value, int | float)
         yield program.replaced(rate, f"{rate.value * 300:g}")
         yield program.replaced(rate, f"{rate.value / 300:g}")
@@ -61,7 +63,7 @@ def wrong_rate(program: TrainingProgram) -> Iterator[Edit]:
 @injects("data_batching_required")
 def one_batch(program: TrainingProgram) -> Iterator[Edit]:
     """All examples form one batch."""
-    for call in program.calls("DataLoader"):
+    for call in program.training_loaders:
         size = argument(call, "batch_size", 1)
         if size is not None and call.args:
             yield program.replaced(size, f"len({program.source(call.args[0])})")
@@ -85,7 +87,7 @@ def one_epoch(program: TrainingProgram) -> Iterator[Edit]:
 @injects("suboptimal_batch_size")
 def large_batch(program: TrainingProgram) -> Iterator[Edit]:
     """The batch size is multiplied by 16."""
-    for size in _settings(program, "batch_size", "DataLoader"):
+    for size in _settings(program, "batch_size", program.training_loaders):
         assert isinstance(size.value, int)
         yield program.replaced(size, str(16 * size.value))
     for call in program.calls("split"):
@@ -111,7 +113,7 @@ def same_batch(program: TrainingProgram) -> Iterator[Edit]:
 @injects("missing_regularization")
 def without_decay(program: TrainingProgram) -> Iterator[Edit]:
     """Weight decay is removed."""
-    for decay in _settings(program, "weight_decay", *OPTIMIZERS):
+    for decay in _settings(program, "weight_decay", program.calls(*OPTIMIZERS)):
         if decay.value:
             yield program.replaced(decay, "0.0")
 
