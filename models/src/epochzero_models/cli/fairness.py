@@ -136,10 +136,10 @@ f"domain, {share_with_interval(found.discriminated_rows)} of the rows")))  # fmt
         text = ", ".join(f"{gap.criterion} {share_with_interval(gap.difference)}" for gap in gaps)
         click.echo(wrapped("Groups", f"largest differences by {attribute}: {text}"))
     for cuts in found.groups.mitigations if found.groups else ():
-        before, after = cuts.difference_before, cuts.difference
+        gap_before, gap = cuts.difference_before, cuts.difference
         effect = "would reduce" if cuts.reduces else "would not reduce"
         text = (
-            f"by {cuts.attribute} {effect} the difference in selection: {share(before.value)} before, {share_with_interval(after)} after; "
+            f"by {cuts.attribute} {effect} the difference in selection: {share(gap_before.value)} before, {share_with_interval(gap)} after; "
             f"accuracy {share(cuts.accuracy_before.value)} before, {share(cuts.accuracy.value)} after"
         )
         click.echo(wrapped(cuts.method.capitalize(), text))
