@@ -6,6 +6,9 @@ error of the right category at the right file and line, give or take one, whethe
 reading or by running. Half of the jobs, drawn by their names, are held out: ``--misses`` shows the
 others only. Good jobs: every error is a false one. A job that only a run can judge is not counted
 where its Python lacks a library; the result names those.
+
+Each outcome is stored as soon as it is known, and a later call of the same code with the same options
+measures only what is missing: a call that was interrupted, or that ends after ``--minutes``, is continued.
 """
 
 from __future__ import annotations
@@ -23,14 +26,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 from check_jobs import CheckJob, check_jobs, copied, dry_jobs
 from check_outcomes import Outcome, Said, false_errors, print_misses, shares
 from check_server import EPOCHZERO, running
-from common import REPOSITORY, percentile, rate, save
+from common import REPOSITORY, content_digest, percentile, rate, save, scratch
 from rivals.analysers import ANALYSERS, installed
 from split import held
 
@@ -79,8 +82,11 @@ def main() -> None:
     jobs = [job for job in (*dry_jobs(), *check_jobs()) if job.name.startswith(options.only)]
     if options.development:
         jobs = [job for job in jobs if not held(job.name)]
-    runs = []
     os.environ["PYTHONPATH"] = str(REPOSITORY / "src")
+    libraries = _libraries(options.python)
+    outcomes = _Outcomes(options, libraries, jobs)
+    left = [job for job in jobs if job.name not in outcomes.runs]
+    ends = time.monotonic() + 60 * options.minutes
     with ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(options.at_once))
         if options.serve:
@@ -88,12 +94,13 @@ def main() -> None:
             os.environ["XDG_RUNTIME_DIR"] = stack.enter_context(running(Path(folder))).environment[
                 "XDG_RUNTIME_DIR"
             ]
-        for run in pool.map(lambda job: _checked(job, options), jobs):
-            runs.append(run)
-            print(f"{run.seconds:6.1f} s  {run.outcome.job.name}", file=sys.stderr, flush=True)
-            if options.cases:
-                with options.cases.open("a", encoding="utf-8") as file:
-                    print(json.dumps({"name": run.outcome.job.name, **_case(run)}), file=file)
+        for run in pool.map(lambda job: _checked(job, options, ends), left):
+            if run is not None:
+                outcomes.add(run)
+                print(f"{run.seconds:6.1f} s  {run.outcome.job.name}", file=sys.stderr, flush=True)
+    if missing := len(jobs) - len(outcomes.runs):
+        sys.exit(f"{missing} of {len(jobs)} jobs are left: the same command continues.")
+    runs = [outcomes.runs[job.name] for job in jobs]
     numbers: dict[str, Any] = {"epochzero": _numbers(runs)}
     version = installed(options.rivals, PREFLIGHT)
     if version:
@@ -109,6 +116,7 @@ def main() -> None:
     _print(numbers)
     if options.result:
         save(options.result, halves([_case(run) | {"name": run.outcome.job.name} for run in runs]))
+        outcomes.path.unlink()
         return
     whole = [kind for kind in KINDS if f"{kind}/" in options.only]
     if len(whole) == len(options.only) and not options.development:
@@ -116,8 +124,59 @@ def main() -> None:
             {"name": ", ".join(f"lab/{kind}" for kind in whole), **_counts(jobs)},
             {"at_once": options.at_once, "dry_time": options.dry_time, "served": options.serve},
         ]
-        rivals = {"torch_preflight": version or "not run", **_libraries(options.python)}
+        rivals = {"torch_preflight": version or "not run", **libraries}
         save("check_dry", numbers, data=data, rivals=rivals)
+        outcomes.path.unlink()
+
+
+class _Outcomes:
+    """The outcomes so far, in a file whose first line names the code and the options that they are of.
+
+    Attributes:
+        path: of the file.
+        runs: by the names of the jobs.
+    """
+
+    def __init__(
+        self, options: argparse.Namespace, libraries: Mapping[str, str], jobs: Sequence[CheckJob]
+    ) -> None:
+        self.path: Path = options.state or scratch() / "check_dry.jsonl"
+        self.runs: dict[str, Run] = {}
+        measured = ["src/epochzero", *(f"lab/{kind}" for kind in KINDS)]
+        of = {"content": content_digest(measured), "libraries": dict(libraries)}
+        of |= {name: getattr(options, name) for name in ("at_once", "dry_time", "serve")}
+        lines = self.path.read_text("utf-8").splitlines() if self.path.is_file() else []
+        if not lines or json.loads(lines[0]) != of:
+            self.path.write_text(json.dumps(of) + "\n", encoding="utf-8")
+            return
+        by_name = {job.name: job for job in jobs}
+        for stored in map(json.loads, lines[1:]):
+            if (job := by_name.get(stored["name"])) is not None:
+                said = [Said(*each) for each in stored["said"]]
+                rules, unknown = frozenset(stored["rules"]), tuple(stored["unknown"])
+                self.runs[job.name] = Run(
+                    Outcome(job, said),
+                    stored["seconds"],
+                    rules,
+                    stored["lacks"],
+                    unknown,
+                    stored["whole"],
+                )
+
+    def add(self, run: Run) -> None:
+        """Store one more."""
+        self.runs[run.outcome.job.name] = run
+        stored = {
+            "name": run.outcome.job.name,
+            "said": [astuple(said) for said in run.outcome.said],
+            "seconds": run.seconds,
+            "rules": sorted(run.rules),
+            "lacks": run.lacks,
+            "unknown": run.unknown,
+            "whole": run.whole,
+        }
+        with self.path.open("a", encoding="utf-8") as file:
+            print(json.dumps(stored), file=file)
 
 
 def halves(cases: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -160,7 +219,14 @@ def _options() -> argparse.Namespace:
         help="limit of a dry run; a long one lets no busy machine decide an outcome",
     )
     parser.add_argument(
-        "--cases", type=Path, metavar="FILE", help="append the outcome of every job as JSON lines"
+        "--state", type=Path, metavar="FILE", help="stores the outcomes until the result is saved"
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=float("inf"),
+        metavar="N",
+        help="begin no job after so long",
     )
     parser.add_argument(
         "--serve", action="store_true", help="use one check server for all jobs (less load)"
@@ -184,7 +250,9 @@ def _options() -> argparse.Namespace:
 # -- Each job ----------------------------------------------------------------------------------
 
 
-def _checked(job: CheckJob, options: argparse.Namespace) -> Run:
+def _checked(job: CheckJob, options: argparse.Namespace, ends: float) -> Run | None:
+    if time.monotonic() > ends:
+        return None
     command = [str(EPOCHZERO), "check", "--dry", "--format", "json"]
     command += ["--dry-time", str(options.dry_time)]
     command += ["--target", str(job.target), "--", *job.arguments]

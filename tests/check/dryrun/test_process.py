@@ -437,6 +437,7 @@ def test_secrets_stay_here_and_services_are_off() -> None:
     assert environment["BATCH"] == "8"
     assert environment["KEYBOARD"] == "us"
     assert environment["WANDB_MODE"] == "disabled"
+    assert environment["OMP_WAIT_POLICY"] == "passive"
 
 
 INTERRUPTED = """
