@@ -244,6 +244,10 @@ def _options() -> argparse.Namespace:
     options = parser.parse_args()
     options.only = tuple(options.only)
     options.python = options.python.absolute()
+    if not options.python.is_dir():
+        options.python = options.python.parent.parent  # its interpreter
+    if not (options.python / "bin" / "python").exists():
+        parser.error(f"{options.python} has no bin/python")
     return options
 
 

@@ -187,6 +187,34 @@ def test_a_job_with_deepspeed_runs_without_it_and_its_memory_is_reckoned(tmp_pat
     assert any("ZeRO stage 2 over 8 GPUs" in told for told in dry.memory.assumptions)
 
 
+def test_only_the_first_rank_writes_a_checkpoint_and_all_wait_for_it(tmp_path: Path) -> None:
+    slow = """\
+import os, time
+import torch
+write, read = torch.save, torch.load
+def save(saved, path):
+    time.sleep(0.5)
+    with open(path, "wb") as half:
+        half.write(b"PK")
+    time.sleep(2)
+    write(saved, path)
+def load(path, **options):
+    time.sleep(1)
+    return read(path, **options)
+if os.environ["RANK"] == "7":
+    torch.save = save
+if os.environ["RANK"] == "1":
+    torch.load = load
+"""
+    found = with_zero(
+        tmp_path,
+        slow + DEEPSPEED.replace("range(3)", "range(1)"),
+        "--deepspeed_config",
+        "zero.json",
+    )
+    assert found.findings == ()
+
+
 def test_what_the_stand_in_for_deepspeed_lacks_is_unknown(tmp_path: Path) -> None:
     script = DEEPSPEED.replace("engine.step()", "engine.train_batch()")
     found = with_zero(tmp_path, script, "--deepspeed_config", "zero.json")

@@ -105,13 +105,15 @@ class Engine(torch.nn.Module):
     def save_checkpoint(
         self, save_dir: Any, tag: Any = None, client_state: Any = None, **options: Any
     ) -> bool:
-        """Save the model and what the caller adds."""
-        folder = os.path.join(save_dir, str(tag or f"global_step{self.global_steps}"))
-        os.makedirs(folder, exist_ok=True)
-        saved = {"module": self.module.state_dict(), **(client_state or {})}
-        torch.save(saved, os.path.join(folder, "mp_rank_00_model_states.pt"))
-        with open(os.path.join(save_dir, "latest"), "w", encoding="utf-8") as latest:
-            latest.write(os.path.basename(folder))
+        """Save the model and what the caller adds. As in DeepSpeed, the first rank writes and all wait for it."""
+        if int(os.environ.get("RANK", "0")) == 0:
+            folder = os.path.join(save_dir, str(tag or f"global_step{self.global_steps}"))
+            os.makedirs(folder, exist_ok=True)
+            saved = {"module": self.module.state_dict(), **(client_state or {})}
+            torch.save(saved, os.path.join(folder, "mp_rank_00_model_states.pt"))
+            with open(os.path.join(save_dir, "latest"), "w", encoding="utf-8") as latest:
+                latest.write(os.path.basename(folder))
+        _meet()
         return True
 
     def load_checkpoint(
@@ -235,6 +237,12 @@ def _nothing(*arguments: Any, **options: Any) -> Any:
 def _init_distributed(*arguments: Any, **options: Any) -> None:
     if "RANK" in os.environ and not dist.is_initialized():
         dist.init_process_group("nccl")
+
+
+def _meet() -> None:
+    """Wait for all ranks, if there are several."""
+    if dist.is_initialized():
+        dist.barrier()
 
 
 def _add_config_arguments(parser: ArgumentParser) -> ArgumentParser:
