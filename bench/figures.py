@@ -204,6 +204,7 @@ def before_and_now() -> Iterator[tuple[str, ...]]:
             "not measured again" if result(name)["numbers"] == result(earlier)["numbers"]
             else "other cases" if on != on_now
             else "equal" if now == before
+            else f"differs: {row['changed']}" if "changed" in row
             else "differs",
         )  # fmt: skip
 
