@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from epochzero_models.fairness import Attribute, Budget, Domain, PeopleTable
+from epochzero_models.fairness import Attribute, SearchBudget, Domain, PeopleTable
 from epochzero_models.fairness.adf import Local, clustered, global_phase
 from epochzero_models.fairness.aequitas import Directed
 from epochzero_models.fairness.search import SEEDS, Archive, walk
@@ -112,7 +112,7 @@ def _reached(archive: Archive, wanted: int) -> float | None:
 def protocol(subject: Subject, people: PeopleTable, seed: int) -> dict[str, Any]:
     """The paper's: one round of 1,000 seeds (all rows of a smaller table), then 1,000 steps from each that is found."""
     seeds = min(SEEDS, len(people.labels))
-    endless = Budget(inputs=10**12, clock=time.process_time)
+    endless = SearchBudget(inputs=10**12, clock=time.process_time)
     draw = torch.Generator().manual_seed(seed)
     adf = Archive("ADF", subject, endless)
     found = global_phase(adf, next(clustered(people.levels, people.domain, seeds, draw)), draw)

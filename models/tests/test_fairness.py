@@ -19,7 +19,7 @@ from epochzero_models import Classifier, load_people, measure_fairness
 from epochzero_models.classifier import as_classifier
 from epochzero_models.fairness import (
     Attribute,
-    Budget,
+    SearchBudget,
     Domain,
     PeopleTable,
     network,
@@ -33,7 +33,7 @@ from epochzero_models.fairness.search import Archive
 from epochzero_models.fairness.search_plan import why_not_all
 from epochzero_models.fairness.subject import Subject
 
-INPUTS = Budget(inputs=6000)
+INPUTS = SearchBudget(inputs=6000)
 
 
 class Rule(nn.Module):
@@ -107,14 +107,14 @@ def test_adf_finds_what_chance_finds_rarely_and_the_seed_decides(people: PeopleT
 
 
 def test_a_budget_of_instances_is_kept_and_one_is_needed(people: PeopleTable) -> None:
-    few = measure_fairness(Rule(), people, budget=Budget(inputs=6000, instances=7))
+    few = measure_fairness(Rule(), people, budget=SearchBudget(inputs=6000, instances=7))
     assert [search.found for search in few.searches] == [7, 7, 7]
     with pytest.raises(InputError, match="seconds or inputs"):
-        Budget(instances=7)
+        SearchBudget(instances=7)
 
 
 def test_a_fair_model_has_no_instances(people: PeopleTable) -> None:
-    found = measure_fairness(Rule(0.0), people, budget=Budget(inputs=3000), retrain=True)
+    found = measure_fairness(Rule(0.0), people, budget=SearchBudget(inputs=3000), retrain=True)
     assert [search.found for search in found.searches] == [0, 0, 0]
     assert found.discriminated.value == 0
     assert (found.drivers, found.examples) == ((), ())
@@ -162,27 +162,27 @@ class Counting(Rule):
 
 
 def test_all_inputs_are_checked_where_the_budget_suffices(people: PeopleTable) -> None:
-    found = measure_fairness(Rule(), people, budget=Budget(inputs=30_000))
+    found = measure_fairness(Rule(), people, budget=SearchBudget(inputs=30_000))
     (search,) = found.searches
     assert (search.search, search.found, search.checked) == ("exhaustive", 900, 30_000)
     assert found.inputs == 30_000
     assert "exhaustive search" not in found.left_out
     assert "all there is" in to_html(fairness_report(found))
-    less = measure_fairness(Rule(), people, budget=Budget(inputs=29_999))
+    less = measure_fairness(Rule(), people, budget=SearchBudget(inputs=29_999))
     assert less.left_out["exhaustive search"] == "there are 30,000 inputs, more than the budget"
 
 
 @pytest.mark.parametrize(
     ("size", "budget", "reason"),
     [
-        (10**6, Budget(seconds=100), ""),
-        (10**6, Budget(seconds=99), "all 1,000,000 inputs would take about 100 s"),
-        (10**6, Budget(seconds=100, inputs=10), "more than the budget"),
-        (10**6, Budget(seconds=100, instances=10), "would not end at some number"),
-        (10**10, Budget(seconds=10**9), "there are 10,000,000,000 inputs"),
+        (10**6, SearchBudget(seconds=100), ""),
+        (10**6, SearchBudget(seconds=99), "all 1,000,000 inputs would take about 100 s"),
+        (10**6, SearchBudget(seconds=100, inputs=10), "more than the budget"),
+        (10**6, SearchBudget(seconds=100, instances=10), "would not end at some number"),
+        (10**10, SearchBudget(seconds=10**9), "there are 10,000,000,000 inputs"),
     ],
 )
-def test_why_not_all_are_checked(size: int, budget: Budget, reason: str) -> None:
+def test_why_not_all_are_checked(size: int, budget: SearchBudget, reason: str) -> None:
     told = why_not_all(size, budget, seconds=1e-4)
     assert reason in told
     assert bool(reason) is bool(told)
@@ -250,7 +250,7 @@ def test_retraining_makes_a_network_fairer(monkeypatch: pytest.MonkeyPatch) -> N
     train, _ = people.parts(0)
     net = train_network(people.examples.take(train))
     weights = [parameter.clone() for parameter in net.parameters()]
-    found = measure_fairness(net, people, budget=Budget(inputs=20_000), retrain=True)
+    found = measure_fairness(net, people, budget=SearchBudget(inputs=20_000), retrain=True)
     after = found.retrained
     assert after is not None
     assert (after.discriminated.value or 0) < (found.discriminated.value or 0)
@@ -413,7 +413,7 @@ def test_the_result_is_json_and_files(
     monkeypatch.setattr(network, "UPDATES", 50)
     pytest.importorskip("matplotlib")
     net = train_network(people.examples)
-    found = measure_fairness(net, people, budget=Budget(inputs=2000), retrain=True, reweigh=True)
+    found = measure_fairness(net, people, budget=SearchBudget(inputs=2000), retrain=True, reweigh=True)
     assert json.loads(json.dumps(found.to_dict()))["schema"] == "epochzero.model-fairness/5"
     page = to_html(fairness_report(found))
     assert all(word in page for word in ("ADF", "AEQUITAS", "What drives it"))
@@ -467,7 +467,7 @@ def test_training_with_reweighed_rows_selects_groups_more_equally(people: People
     labels = (torch.rand(2000, generator=draw) < odds).long()
     unequal = replace(people, levels=levels, labels=labels)
     net = train_network(unequal.examples.take(unequal.parts(0)[0]))
-    found = measure_fairness(net, unequal, budget=Budget(inputs=2000), reweigh=True)
+    found = measure_fairness(net, unequal, budget=SearchBudget(inputs=2000), reweigh=True)
     assert found.groups is not None
     (reweighed,) = (m for m in found.groups.mitigations if m.method == "reweighing")
     assert reweighed.difference.value is not None

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.check.settings import Settings, read_settings
+from epochzero.check.settings import CheckSettings, read_settings
 from epochzero.errors import InputError
 
 
-def settings(folder: Path, text: str) -> Settings:
+def settings(folder: Path, text: str) -> CheckSettings:
     (folder / "pyproject.toml").write_text(text, encoding="utf-8")
     return read_settings(folder)
 
@@ -29,7 +29,7 @@ def test_all_that_can_be_set(tmp_path: Path) -> None:
         "old/*.py" = ["syntax-error"]
         """,
     )
-    assert found == Settings(
+    assert found == CheckSettings(
         target=str(tmp_path / "cluster.toml"),
         select=("undefined-name",),
         ignore=("module-missing",),
@@ -40,9 +40,9 @@ def test_all_that_can_be_set(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "[project]\nname = 'x'\n", "[tool.ruff]\nselect = ['E']\n"])
 def test_nothing_needs_to_be_set(tmp_path: Path, text: str) -> None:
-    assert settings(tmp_path, text) == Settings()
+    assert settings(tmp_path, text) == CheckSettings()
     (tmp_path / "pyproject.toml").unlink()
-    assert read_settings(tmp_path) == Settings()
+    assert read_settings(tmp_path) == CheckSettings()
 
 
 def test_a_preset_is_no_path(tmp_path: Path) -> None:
@@ -92,6 +92,6 @@ def test_a_file_that_is_no_settings(tmp_path: Path, text: str) -> None:
     ],
 )
 def test_patterns_fit_files_and_the_folders_above_them(path: str, left: bool) -> None:
-    given = Settings(per_file_ignores={"old/*": ("syntax-error",)}, exclude=("third_party/",))
+    given = CheckSettings(per_file_ignores={"old/*": ("syntax-error",)}, exclude=("third_party/",))
     assert bool(given.reason_to_leave("syntax-error", path)) is left
     assert bool(given.reason_to_leave("undefined-name", path)) is (left and "old" not in path)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from epochzero.check import check
 from epochzero.check.findings import Finding, SourceLocation
-from epochzero.check.settings import Settings
+from epochzero.check.settings import CheckSettings
 from epochzero.check.suppress import UNUSED, WITHOUT_REASON, apply, suppressions
 
 RULE = "undefined-name"
@@ -26,7 +26,7 @@ def finding(line: int, rule: str = RULE, path: str = "train.py") -> Finding:
 def applied(text: str, *lines: int, path: str = "train.py") -> tuple[list[str], list[str]]:
     """Rules that remain, and reasons of what was suppressed, of findings at these lines."""
     found = [finding(line, path=path) for line in lines]
-    kept, suppressed = apply(found, suppressions(path, text), Settings(), [RULE, *ABOUT])
+    kept, suppressed = apply(found, suppressions(path, text), CheckSettings(), [RULE, *ABOUT])
     return [one.rule for one in kept], [reason for _, reason in suppressed]
 
 
@@ -97,7 +97,7 @@ def test_the_settings_take_findings_away_too() -> None:
     kept, suppressed = apply(
         [finding(1), finding(1, "syntax-error"), finding(1, path="old/a.py")],
         [],
-        Settings(per_file_ignores={"train.py": ("syntax-error",)}, exclude=("old",)),
+        CheckSettings(per_file_ignores={"train.py": ("syntax-error",)}, exclude=("old",)),
         [RULE],
     )
     assert kept == [finding(1)]

@@ -16,19 +16,19 @@ from hypothesis import strategies as st
 
 from epochzero.errors import InputError
 from epochzero.reports.figures import Figure, bars, cumulative, heat, inline_svg, panels
-from epochzero.reports.page import Report, Section, to_html, to_markdown, write_report
-from epochzero.reports.tables import Column, Table, shown, to_csv
+from epochzero.reports.page import ReportPage, Section, to_html, to_markdown, write_report
+from epochzero.reports.tables import TableColumn, Table, shown, to_csv
 
 HOSTILE = '<script>alert("1")</script> | [a](http://x) `b` =1+1 山 \x1b[31m \u202eb'
 TABLE = Table(
     "people",
     "Failures by user",
     (
-        Column("User"),
-        Column("No.", "count"),
-        Column("%", "share", cases="No."),
-        Column("95 % interval", "interval", cases="No."),
-        Column("GPU h", "number"),
+        TableColumn("User"),
+        TableColumn("No.", "count"),
+        TableColumn("%", "share", cases="No."),
+        TableColumn("95 % interval", "interval", cases="No."),
+        TableColumn("GPU h", "number"),
     ),
     ((HOSTILE, 40, 0.8, (0.6, 0.9), 1234.5), ("=cmd()", 9, 0.18, (0.1, 0.3), None)),
     50,
@@ -37,9 +37,9 @@ TABLE = Table(
 
 
 @pytest.fixture(scope="module")
-def report() -> Report:
+def report() -> ReportPage:
     drawn = bars("bar", "Bars", ["a", HOSTILE], {"x": [0.2, 0.8], "y": [0, 1]}, axis="%")
-    return Report("Of <b>", "Lead.", [Section("One & all", ["Text <i>.", TABLE, drawn])])
+    return ReportPage("Of <b>", "Lead.", [Section("One & all", ["Text <i>.", TABLE, drawn])])
 
 
 class _Page(HTMLParser):
@@ -69,7 +69,7 @@ class _Page(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_is_whole_and_needs_nothing_else(report: Report) -> None:
+def test_the_page_is_whole_and_needs_nothing_else(report: ReportPage) -> None:
     html = to_html(report)
     page = _Page()
     page.feed(html)
@@ -90,14 +90,14 @@ def test_the_page_is_whole_and_needs_nothing_else(report: Report) -> None:
     assert "@media print" in html
 
 
-def test_few_cases_are_marked(report: Report) -> None:
+def test_few_cases_are_marked(report: ReportPage) -> None:
     assert "18.0 %<span" in to_html(report)
     assert "80.0 %<span" not in to_html(report)
     assert "18.0 % †" in to_markdown(report)
     assert "† based on fewer than 10 failures." in to_markdown(report)
 
 
-def test_markdown_shows_text_as_text(report: Report) -> None:
+def test_markdown_shows_text_as_text(report: ReportPage) -> None:
     text = to_markdown(report)
     assert "<script>" not in text
     assert r"\[a\](http:&#8203;//x)" in text
@@ -107,14 +107,14 @@ def test_markdown_shows_text_as_text(report: Report) -> None:
 
 @given(st.text(min_size=1, max_size=20))
 def test_no_text_of_a_csv_is_a_formula(text: str) -> None:
-    table = Table("t", "T", (Column("A"), Column("B", "number")), ((text, -1.5),), 1)
+    table = Table("t", "T", (TableColumn("A"), TableColumn("B", "number")), ((text, -1.5),), 1)
     _, (said, number) = list(csv.reader(io.StringIO(to_csv(table), newline="")))
     assert not said.startswith(("=", "+", "-", "@", "\t", "\r"))
     assert said.removeprefix("'") == text.removeprefix("'")
     assert number == "-1.5"
 
 
-def test_all_files_are_written(report: Report, tmp_path: Path) -> None:
+def test_all_files_are_written(report: ReportPage, tmp_path: Path) -> None:
     files = write_report(report, tmp_path / "new" / "report")
     names = {path.relative_to(tmp_path / "new" / "report").as_posix() for path in files}
     assert names == {
@@ -128,28 +128,28 @@ def test_all_files_are_written(report: Report, tmp_path: Path) -> None:
     assert table.column("User").to_pylist()[1] == "=cmd()"
 
 
-def test_a_folder_that_cannot_be_made_is_told_of(report: Report, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_told_of(report: ReportPage, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
         write_report(report, tmp_path / "file" / "report")
 
 
 def test_rows_beyond_the_most_are_in_the_files_only() -> None:
-    table = Table("t", "T", (Column("A"),), tuple((str(n),) for n in range(30)), 30, most=20)
+    table = Table("t", "T", (TableColumn("A"),), tuple((str(n),) for n in range(30)), 30, most=20)
     assert len(table.shown_rows) == 20
     assert list(table.all_notes()) == ["t.csv contains 10 more rows."]
     assert to_csv(table).count("\n") == 31
 
 
 def test_numbers_are_written_for_people() -> None:
-    number = Column("x", "number")
+    number = TableColumn("x", "number")
     assert [shown(one, number) for one in (None, 0.5, 12.34, 1234.5)] == [
         "–",
         "0.50",
         "12.3",
         "1,234",
     ]
-    assert shown((0.1, 0.25), Column("x", "interval")) == "10.0–25.0 %"
+    assert shown((0.1, 0.25), TableColumn("x", "interval")) == "10.0–25.0 %"
 
 
 def _figures() -> list[Figure]:

@@ -467,9 +467,9 @@ def test_a_driver_that_is_killed_loses_and_repeats_nothing(
 
 
 def test_keys_in_an_address_are_not_kept(tmp_path: Path) -> None:
-    from epochzero.scale.results import Run
+    from epochzero.scale.results import ScaleRun
 
-    run = Run("s3://key:secret@bucket/logs?region=us-east-1", "out")
+    run = ScaleRun("s3://key:secret@bucket/logs?region=us-east-1", "out")
     assert "secret" not in run.key
     assert replace(run, redact=False).key != run.key
 

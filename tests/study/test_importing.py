@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from epochzero.errors import InputError
 from epochzero.study.importing import Imported, import_reports
 from epochzero.study.importing.issues import Issue, read_issues
-from epochzero.study.importing.links import Commit, links
+from epochzero.study.importing.links import CandidateCommit, links
 
 OPENED, CLOSED = "2024-01-01T00:00:00Z", "2024-02-01T00:00:00Z"
 DURING = "2024-01-20T12:00:00 +0000"
@@ -180,5 +180,5 @@ def test_a_file_without_issues_is_an_error(tmp_path: Path, text: str) -> None:
 @given(st.text(), st.integers(0, 10**7 - 1))
 def test_any_message_is_read(message: str, number: int) -> None:
     issue = Issue(number, "title", "", 0.0, 100.0)
-    commits = [Commit("a" * 40, 50.0, 1, f"{message} fixes #{number}")]
+    commits = [CandidateCommit("a" * 40, 50.0, 1, f"{message} fixes #{number}")]
     assert set(links([issue], commits, "owner/name")) == {number}

@@ -24,7 +24,7 @@ from epochzero.check.result import CheckResult
 from epochzero.check.rule import Rule
 from epochzero.check.rules import DRY_RUN, UNREAD, choose
 from epochzero.check.rules.engine import run_rules
-from epochzero.check.settings import Settings, read_settings
+from epochzero.check.settings import CheckSettings, read_settings
 from epochzero.check.submission import RULE_ID as SUBMISSION_REFUSED
 from epochzero.check.submission import refusals
 from epochzero.check.suppress import Suppression, apply, suppressions
@@ -102,7 +102,7 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _completed(request: CheckRequest, settings: Settings) -> CheckRequest:
+def _completed(request: CheckRequest, settings: CheckSettings) -> CheckRequest:
     """The request, with the project's settings where it leaves a choice."""
     data = request.data or settings.data
     if request.synthesize and not data:

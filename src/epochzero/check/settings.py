@@ -21,7 +21,7 @@ _KEYS = ("target", "select", "ignore", "per-file-ignores", "exclude", "data")
 
 
 @dataclass(frozen=True)
-class Settings:
+class CheckSettings:
     """A project's settings for ``check``.
 
     Attributes:
@@ -60,7 +60,7 @@ def _fits(path: str, pattern: str) -> bool:
     return any(fnmatchcase(str(part), wanted) for part in (pure, *pure.parents))
 
 
-def read_settings(folder: Path) -> Settings:
+def read_settings(folder: Path) -> CheckSettings:
     """Read the settings of the job's directory; the defaults if it has none.
 
     Raises:
@@ -100,7 +100,7 @@ def _toml(file: Path) -> dict[str, Any]:
         raise InputError(f"{file} cannot be read: {error}") from error
 
 
-def _settings(section: Mapping[str, Any], folder: Path) -> Settings:
+def _settings(section: Mapping[str, Any], folder: Path) -> CheckSettings:
     for key in section:
         if key not in _KEYS:
             hint = suggestion(key, _KEYS, f"it may have {', '.join(_KEYS)}")
@@ -113,7 +113,7 @@ def _settings(section: Mapping[str, Any], folder: Path) -> Settings:
     ignores = section.get("per-file-ignores", {})
     if not isinstance(ignores, dict):
         raise InputError("per-file-ignores must be a table of lists of rules")
-    return Settings(
+    return CheckSettings(
         target,
         _rules(section, "select"),
         _rules(section, "ignore"),

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from epochzero.check.findings import Finding, SourceLocation
 from epochzero.check.rules import UNREAD, builtin
-from epochzero.check.settings import Settings
+from epochzero.check.settings import CheckSettings
 
 WITHOUT_REASON = "suppression-without-reason"
 UNUSED = "suppression-unused"
@@ -106,7 +106,7 @@ _BLANK = {tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING, toke
 def apply(
     findings: Iterable[Finding],
     comments: Sequence[Suppression],
-    settings: Settings,
+    settings: CheckSettings,
     asked: Iterable[str],
 ) -> tuple[list[Finding], list[tuple[Finding, str]]]:
     """What remains of the findings, and what was taken away with the reason.

@@ -17,7 +17,7 @@ from epochzero.errors import writing
 
 if TYPE_CHECKING:
     from epochzero.reports.statistics import Estimate
-    from epochzero.study.labelling import Item, LabelFolder, Scheme
+    from epochzero.study.labelling import LabelItem, LabelFolder, Scheme
     from epochzero.study.labelling.compare import LabelledRecord, QuestionAgreement
 
 
@@ -85,7 +85,7 @@ def command(
 
 
 def _label(
-    folder: LabelFolder, scheme: Scheme, items: Sequence[Item], annotator: str, *, adjudicate: bool
+    folder: LabelFolder, scheme: Scheme, items: Sequence[LabelItem], annotator: str, *, adjudicate: bool
 ) -> None:
     from epochzero.cli.label_screen import run_screen
     from epochzero.study.labelling import Session, disagreements
@@ -116,7 +116,7 @@ def _label(
 
 
 def _agreement(
-    folder: LabelFolder, scheme: Scheme, items: Sequence[Item], seed: int, form: str
+    folder: LabelFolder, scheme: Scheme, items: Sequence[LabelItem], seed: int, form: str
 ) -> None:
     from epochzero.study.labelling import compare
 
@@ -198,7 +198,7 @@ def _as_json(agreement: QuestionAgreement) -> dict[str, Any]:
     }
 
 
-def _disagreements(folder: LabelFolder, scheme: Scheme, items: Sequence[Item], form: str) -> None:
+def _disagreements(folder: LabelFolder, scheme: Scheme, items: Sequence[LabelItem], form: str) -> None:
     from epochzero.study.labelling import disagreements
 
     found = disagreements(scheme, items, folder.annotators())
@@ -226,7 +226,7 @@ def _write_disagreement(disagreement: LabelledRecord) -> None:
         click.echo(wrapped(f"  {name}", text))
 
 
-def _export(folder: LabelFolder, scheme: Scheme, items: Sequence[Item], output: Path) -> None:
+def _export(folder: LabelFolder, scheme: Scheme, items: Sequence[LabelItem], output: Path) -> None:
     from epochzero.study.labelling import exported
 
     records = list(exported(scheme, items, folder.annotators(), folder.adjudicated()))

@@ -15,7 +15,7 @@ import click
 
 from epochzero.cli.layout import counted, shorten
 from epochzero.errors import InputError
-from epochzero.study.labelling.items import Item, visible
+from epochzero.study.labelling.items import LabelItem, visible
 from epochzero.study.labelling.scheme import COMMANDS, Scheme
 from epochzero.study.labelling.session import Session, View
 
@@ -75,7 +75,7 @@ def _read_key() -> str:
     return sent.decode("utf-8", "replace")
 
 
-def _text(item: Item | None) -> str:
+def _text(item: LabelItem | None) -> str:
     try:
         return item.text if item else ""
     except InputError as error:

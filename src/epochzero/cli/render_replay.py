@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from epochzero.cli import layout
-from epochzero.run.replay.model import ReplayFailure, ReplayResult, Row
+from epochzero.run.replay.model import ReplayFailure, ReplayResult, StepRow
 from epochzero.run.replay.verdict import CLOSE
 
 _WAYS = {"start": "from its start", "snapshot": "from the last snapshot"}
@@ -85,7 +85,7 @@ def _output(output: str) -> Iterator[str]:
         yield layout.field("" if number else "Output", layout.shorten(line, 160))
 
 
-def _table(rows: tuple[Row, ...]) -> Iterator[str]:
+def _table(rows: tuple[StepRow, ...]) -> Iterator[str]:
     heads = ("", "name", "shape", "type", "smallest", "largest", "mean", "not finite")
     shown = [heads, *(_cells(row) for row in _chosen(rows))]
     widths = [max(len(cells[n]) for cells in shown) for n in range(len(heads))]
@@ -96,13 +96,13 @@ def _table(rows: tuple[Row, ...]) -> Iterator[str]:
         yield f"{len(rows) - len(shown) + 1:,} more; --format json has them all"
 
 
-def _chosen(rows: tuple[Row, ...]) -> list[Row]:
+def _chosen(rows: tuple[StepRow, ...]) -> list[StepRow]:
     """Select, from many rows, those that are not finite, and the first of each kind."""
     if len(rows) <= _MOST_ROWS:
         return list(rows)
     share = _MOST_ROWS // 5
     seen: dict[str, int] = {}
-    found: list[Row] = []
+    found: list[StepRow] = []
     for row in rows:
         seen[row.what] = seen.get(row.what, 0) + 1
         if seen[row.what] <= share or (row.nonfinite and len(found) < 2 * _MOST_ROWS):
@@ -110,7 +110,7 @@ def _chosen(rows: tuple[Row, ...]) -> list[Row]:
     return found
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: StepRow) -> tuple[str, ...]:
     if row.what == "random":
         return row.what, row.name, "", "", row.digest, "", "", ""
     numbers = ("" if value is None else f"{value:.4g}" for value in (row.min, row.max, row.mean))

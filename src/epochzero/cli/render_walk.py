@@ -10,7 +10,7 @@ import click
 
 from epochzero.cli import layout
 from epochzero.run.replay.program import Reproducer
-from epochzero.run.replay.walk_result import FailureOrigin, Range, TracedOperator
+from epochzero.run.replay.walk_result import FailureOrigin, TensorRange, TracedOperator
 
 _DATA = {
     "inline": "it contains values of your data",
@@ -64,7 +64,7 @@ def _what(walked: FailureOrigin, culprit: TracedOperator) -> str:
     return description
 
 
-def _range(range_: Range) -> str:
+def _range(range_: TensorRange) -> str:
     shape = "x".join(map(str, range_.shape)) or "()"
     text = f"{range_.dtype} {shape}"
     if range_.min is not None and range_.max is not None:
@@ -76,7 +76,7 @@ def _range(range_: Range) -> str:
     return text
 
 
-def _from(range_: Range, makers: dict[int, TracedOperator]) -> str:
+def _from(range_: TensorRange, makers: dict[int, TracedOperator]) -> str:
     if range_.made_by is None:
         return (
             f"parameter or buffer {range_.name}"

@@ -98,7 +98,7 @@ def past_peaks() -> Sequence[PastPeak]:
         return ()  # a problem of the store, or its missing library, must not fail a check
 
 
-class Moment(ParamType[float]):
+class MomentType(ParamType[float]):
     """A time in seconds since the epoch: ``7d`` ago, or a date."""
 
     name = "time"
@@ -129,9 +129,9 @@ _FILTERS = (
     click.option("--host", metavar="NAME", help="Host on which the job started."),
     click.option("--name", metavar="PATTERN", help="Job name; * and ? are wildcards."),
     click.option(
-        "--since", type=Moment(), help="Started at or after this time: 7d, 12h, 2026-05-01."
+        "--since", type=MomentType(), help="Started at or after this time: 7d, 12h, 2026-05-01."
     ),
-    click.option("--until", type=Moment(), help="Started before this time."),
+    click.option("--until", type=MomentType(), help="Started before this time."),
 )
 
 

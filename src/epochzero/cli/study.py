@@ -15,14 +15,14 @@ from epochzero.cli.group import CommandGroup
 from epochzero.cli.layout import counted, wrapped
 from epochzero.cli.line import line
 from epochzero.cli.output import format_option, out_option, seed_option
-from epochzero.cli.storing import Moment, opened, store_option
+from epochzero.cli.storing import MomentType, opened, store_option
 from epochzero.cli.study_import import command as import_command
 from epochzero.cli.study_localization import command as localization_command
 from epochzero.cli.study_simulate import command as simulate_command
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
-    from epochzero.study import Corpus, FailuresStudied
+    from epochzero.study import FailureCorpus, FailuresStudied
 
 
 _LAST = re.compile(r"last (\d+) (minute|hour|day|week)s?")
@@ -83,13 +83,13 @@ def failures(source: str, out: Path, seed: int, form: str, store: str | None) ->
     _write_text(studied, out / "report.html")
 
 
-def _read(source: str, store: str | None) -> Corpus:
+def _read(source: str, store: str | None) -> FailureCorpus:
     from epochzero.scale import is_result
     from epochzero.study import read_diagnoses, read_file, read_folder
 
     path = Path(source)
     if (last := _LAST.fullmatch(source)) and not path.exists():
-        since = Moment().convert(f"{last[1]}{last[2][0]}", None, None)
+        since = MomentType().convert(f"{last[1]}{last[2][0]}", None, None)
         return _read_store(store, since)
     if source.startswith("s3://") or is_result(path):
         with line() as shown:
@@ -107,7 +107,7 @@ def _read(source: str, store: str | None) -> Corpus:
     )
 
 
-def _read_store(address: str | None, since: float | None) -> Corpus:
+def _read_store(address: str | None, since: float | None) -> FailureCorpus:
     from epochzero.store.queries import JobFilter
     from epochzero.study import read_database
 

@@ -28,7 +28,7 @@ Place = tuple[Path, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SampleRecord:
     """A record of the sample: where it is and its label."""
 
     place: Place
@@ -71,7 +71,7 @@ def overlaps(
         if first.format == second.format and split_of(first.name) != split_of(second.name)
     ]
     paired = {name for pair in pairs for name in pair}
-    kept: dict[str, dict[bytes, Record]] = {}
+    kept: dict[str, dict[bytes, SampleRecord]] = {}
     for source in sources:
         label = labels.get(source.name, "")
         if source.name in paired or label:
@@ -84,7 +84,7 @@ def overlaps(
 
 
 def _overlap(
-    first: str, second: str, count: int, left: Record, right: Record, root: Path
+    first: str, second: str, count: int, left: SampleRecord, right: SampleRecord, root: Path
 ) -> Overlap:
     (first_file, first_record), (second_file, second_record) = left.place, right.place
     names = relative(first_file, root), relative(second_file, root)
@@ -97,17 +97,17 @@ def _training_first(source: TableSource) -> tuple[bool, str]:
 
 def _smallest(
     source: TableSource, label: str, root: Path
-) -> tuple[dict[bytes, Record], list[tuple[Record, Record]]]:
+) -> tuple[dict[bytes, SampleRecord], list[tuple[SampleRecord, SampleRecord]]]:
     """The records with the smallest hashes, and pairs with two labels; none where many repeat."""
-    kept: dict[bytes, Record] = {}
-    conflicts: list[tuple[Record, Record]] = []
+    kept: dict[bytes, SampleRecord] = {}
+    conflicts: list[tuple[SampleRecord, SampleRecord]] = []
     seen = repeated = 0
     limit = b"\xff" * 9
     for batch in read(source, root, Faults()):
         classes = batch.columns.get(label) if label else None
         for index, key in enumerate(_hashes(batch, source, label)):
             if key < limit:
-                record = Record(batch.place(index), None if classes is None else classes[index])
+                record = SampleRecord(batch.place(index), None if classes is None else classes[index])
                 seen += 1
                 if (first := kept.setdefault(key, record)) is not record:
                     repeated += 1
@@ -137,8 +137,8 @@ def _hashes(batch: Batch, source: TableSource, label: str) -> Iterator[bytes]:
 
 
 def _shared(
-    first: dict[bytes, Record], second: dict[bytes, Record]
-) -> tuple[int, Record, Record] | None:
+    first: dict[bytes, SampleRecord], second: dict[bytes, SampleRecord]
+) -> tuple[int, SampleRecord, SampleRecord] | None:
     """How many records are in both, and one of them in each."""
     both = first.keys() & second.keys()
     if not both:

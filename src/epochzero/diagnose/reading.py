@@ -48,7 +48,7 @@ _NAMED = re.compile(
 """An exception that a line names."""
 
 
-class Decision(NamedTuple):
+class CategoryDecision(NamedTuple):
     """The category that the general reading decides.
 
     Attributes:
@@ -62,7 +62,7 @@ class Decision(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def read(kind: str, message: str, file: str = "", code: str = "") -> Decision:
+def read(kind: str, message: str, file: str = "", code: str = "") -> CategoryDecision:
     """The category by exception class and message.
 
     Args:
@@ -77,12 +77,12 @@ def read(kind: str, message: str, file: str = "", code: str = "") -> Decision:
         return _of_assertion(file, code)
     rule = _deciding(kind, message, file)
     if rule is None:
-        return Decision(category_of(read_message(message)) if kind else "", "message")
+        return CategoryDecision(category_of(read_message(message)) if kind else "", "message")
     if rule.catch_all and (category := category_of(read_message(message))):
-        return Decision(category, "message")
+        return CategoryDecision(category, "message")
     if rule.guess or rule.catch_all:
-        return Decision(rule.category, "guess" if rule.guess else "catch_all")
-    return Decision(rule.category, "words" if rule.has_message else "class")
+        return CategoryDecision(rule.category, "guess" if rule.guess else "catch_all")
+    return CategoryDecision(rule.category, "words" if rule.has_message else "class")
 
 
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
@@ -90,15 +90,15 @@ _OF_CALLERS = frozenset({"framework_api_misuse", "loss_nan", "path_not_found"})
 """Categories of what a caller did wrong even if a library asserts it without a word."""
 
 
-def _of_assertion(file: str, code: str) -> Decision:
+def _of_assertion(file: str, code: str) -> CategoryDecision:
     """The category of an assertion without a message: its source line says what it is about.
 
     In a library it is about the library's own state, unless it asserts what only callers decide.
     """
     stated = category_of(read_message("", code))
     if _INSTALLED.search(file):
-        return Decision(stated if stated in _OF_CALLERS else "internal_error", "class")
-    return Decision(stated or "illegal_argument", "guess")
+        return CategoryDecision(stated if stated in _OF_CALLERS else "internal_error", "class")
+    return CategoryDecision(stated or "illegal_argument", "guess")
 
 
 def _asserts_silently(code: str) -> bool:

@@ -22,7 +22,7 @@ from epochzero.reports.figures import Figure, inline_svg
 from epochzero.reports.tables import (
     FEW_MARK,
     Cell,
-    Column,
+    TableColumn,
     Row,
     Table,
     shown,
@@ -44,7 +44,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportPage:
     """A report.
 
     Attributes:
@@ -72,7 +72,7 @@ class Report:
         ]
 
 
-def write_report(report: Report, folder: Path) -> list[Path]:
+def write_report(report: ReportPage, folder: Path) -> list[Path]:
     """Write all files of a report.
 
     Args:
@@ -110,7 +110,7 @@ def write_report(report: Report, folder: Path) -> list[Path]:
 # HTML
 
 
-def to_html(report: Report) -> str:
+def to_html(report: ReportPage) -> str:
     """Return the page; it needs no network and no scripts."""
     style = files(__package__).joinpath("report.css").read_text(encoding="utf-8")
     title = _text(report.title)
@@ -123,7 +123,7 @@ def to_html(report: Report) -> str:
     )
 
 
-def body_html(report: Report) -> str:
+def body_html(report: ReportPage) -> str:
     """Return contents and sections, for a page with its own head and style sheet."""
     contents = "".join(
         f'<li><a href="#{_anchor(section.title)}">{_text(section.title)}</a></li>'
@@ -185,7 +185,7 @@ def _html_table(table: Table) -> Iterator[str]:
         yield f'<p class="soft">{_text(note)}</p>'
 
 
-def _html_cell(cell: Cell, column: Column, *, few: bool, first: bool) -> str:
+def _html_cell(cell: Cell, column: TableColumn, *, few: bool, first: bool) -> str:
     text = _text(shown(cell, column))
     if few and cell is not None:
         text += f'<span class="few">{FEW_MARK}</span>'
@@ -200,7 +200,7 @@ def _html_cell(cell: Cell, column: Column, *, few: bool, first: bool) -> str:
 # Markdown
 
 
-def to_markdown(report: Report) -> str:
+def to_markdown(report: ReportPage) -> str:
     """Return the report as Markdown; it links the figure files next to it."""
     blocks = [f"# {_escaped(report.title)}", _escaped(report.lead)]
     for section in report.sections:

@@ -28,7 +28,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class ClassAgreement:
     """Agreement of predicted with true classes, or of two raters.
 
     Attributes:
@@ -163,7 +163,7 @@ def agreement(
     groups: Sequence[str] | None = None,
     *,
     seed: int = 0,
-) -> Agreement:
+) -> ClassAgreement:
     """Return the agreement of two raters with 95 % bootstrap intervals.
 
     Args:
@@ -191,7 +191,7 @@ def agreement(
         low, high = np.quantile(values, (0.025, 0.975))
         return Estimate(statistic(matrix), (float(low), float(high)))
 
-    return Agreement(classes, matrix, estimate(accuracy), estimate(macro_f1), estimate(kappa))
+    return ClassAgreement(classes, matrix, estimate(accuracy), estimate(macro_f1), estimate(kappa))
 
 
 def _resampled(

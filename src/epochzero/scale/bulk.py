@@ -17,8 +17,8 @@ from typing import Any
 from epochzero.diagnose import Signature
 from epochzero.errors import InputError
 from epochzero.scale import large, work
-from epochzero.scale.engines import Engine, WorkerLostError, opened
-from epochzero.scale.results import SCHEMA, Result, Run, not_diagnosed
+from epochzero.scale.engines import ProcessEngine, WorkerLostError, opened
+from epochzero.scale.results import SCHEMA, Result, ScaleRun, not_diagnosed
 from epochzero.scale.sources import Part, jobs_of, parts_of
 from epochzero.scale.storage import Storage
 
@@ -95,7 +95,7 @@ def diagnose_all(
             raise InputError(
                 f"{place.name} is inside SOURCE and would be read as part of it; choose another directory"
             )
-        run = Run(logs.address, place.address, tuple(signatures), redact)
+        run = ScaleRun(logs.address, place.address, tuple(signatures), redact)
         result = Result(run)
         plan = parts_of(jobs_of(logs), run.key)
         # An unusable SOURCE is reported before anything is written.
@@ -148,7 +148,7 @@ class _Bulk:
     """The calls of a run: those in progress, and the handling of those that end."""
 
     def __init__(
-        self, result: Result, engine: Engine, before: set[str], on_progress: OnProgress
+        self, result: Result, engine: ProcessEngine, before: set[str], on_progress: OnProgress
     ) -> None:
         self._result = result
         self._run = result.run

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from epochzero.scale.engines import Engine, WorkerLostError
+from epochzero.scale.engines import ProcessEngine, WorkerLostError
 
 ATTEMPTS = 2
 Item = TypeVar("Item")
@@ -14,7 +14,7 @@ Given = TypeVar("Given")
 
 
 def each(
-    engine: Engine, function: Callable[[Item], Given], items: Iterable[Item]
+    engine: ProcessEngine, function: Callable[[Item], Given], items: Iterable[Item]
 ) -> Iterator[tuple[Item, Given | None]]:
     """Yield each item with the function's result, in order of completion; as many run at a time as there are workers.
 

@@ -36,7 +36,7 @@ class WorkerLostError(Exception):
     """The worker ended during a call."""
 
 
-class Engine(Protocol):
+class ProcessEngine(Protocol):
     """Runs calls in other processes.
 
     Attributes:
@@ -70,7 +70,7 @@ def opened(
     ready: str = "",
     needs: str = "",
     once: bool = False,
-) -> Engine:
+) -> ProcessEngine:
     """Return an engine by name.
 
     Args:

@@ -21,8 +21,8 @@ from epochzero.logs.source import (
     rank_of,
 )
 from epochzero.scale import sources
-from epochzero.scale.results import Row, Run, diagnosed, not_diagnosed
-from epochzero.scale.sources import File, SourceJob
+from epochzero.scale.results import Row, ScaleRun, diagnosed, not_diagnosed
+from epochzero.scale.sources import JobFile, SourceJob
 from epochzero.scale.storage import Storage
 from epochzero.scale.work import diagnoser, placed
 
@@ -41,7 +41,7 @@ class Piece:
     """
 
     log: Log
-    file: File
+    file: JobFile
     starts: tuple[int, ...] = (0,)
     number: int = 0
 
@@ -50,7 +50,7 @@ Read = LogRead | PartScan | str | None
 """Result of reading a piece; a text if it cannot be read, None if the log must be read sequentially."""
 
 
-def pieces_of(run: Run, job: SourceJob) -> list[Piece]:
+def pieces_of(run: ScaleRun, job: SourceJob) -> list[Piece]:
     """Return the pieces in which a job is read; one if it is small."""
     if job.problem or job.size <= sources.BYTES_PER_PART:
         return []
@@ -64,11 +64,11 @@ def pieces_of(run: Run, job: SourceJob) -> list[Piece]:
     ]
 
 
-def _name(job: SourceJob, file: File) -> str:
+def _name(job: SourceJob, file: JobFile) -> str:
     return file.name if job.folder else job.id
 
 
-def _starts(run: Run, file: File) -> tuple[int, ...]:
+def _starts(run: ScaleRun, file: JobFile) -> tuple[int, ...]:
     """Return approximate starts of the parts of a log; a compressed log can only be read from its start."""
     starts = starts_of(file.size, sources.BYTES_PER_PART) if file.data is None else (0,)
     if len(starts) == 1:
@@ -81,12 +81,12 @@ def _starts(run: Run, file: File) -> tuple[int, ...]:
 
 
 @contextmanager
-def _opened(run: Run, file: File) -> Iterator[BinaryIO]:
+def _opened(run: ScaleRun, file: JobFile) -> Iterator[BinaryIO]:
     with Storage.at(run.source).open(file.place) as raw:
         yield cast("BinaryIO", io.BufferedReader(raw, READ_AT_ONCE))
 
 
-def read_piece(run: Run, job: SourceJob, piece: Piece) -> Read:
+def read_piece(run: ScaleRun, job: SourceJob, piece: Piece) -> Read:
     """Read one piece of a job."""
     try:
         if len(piece.starts) == 1:
@@ -100,7 +100,7 @@ def read_piece(run: Run, job: SourceJob, piece: Piece) -> Read:
         return f"{type(error).__name__}: {error}"
 
 
-def _read_log(run: Run, job: SourceJob, piece: Piece) -> LogRead:
+def _read_log(run: ScaleRun, job: SourceJob, piece: Piece) -> LogRead:
     log, file = piece.log, piece.file
     with placed(run, job.only(file.name)) as folder:
         (found,) = find_logs([folder / file.name])
@@ -108,7 +108,7 @@ def _read_log(run: Run, job: SourceJob, piece: Piece) -> LogRead:
         return diagnoser(run.signatures, run.redact).read(named)
 
 
-def conclude(run: Run, job: SourceJob, pieces: Sequence[Piece], reads: Sequence[Read]) -> Row:
+def conclude(run: ScaleRun, job: SourceJob, pieces: Sequence[Piece], reads: Sequence[Read]) -> Row:
     """Return the row of a job whose pieces have all been read.
 
     Args:
@@ -132,7 +132,7 @@ def conclude(run: Run, job: SourceJob, pieces: Sequence[Piece], reads: Sequence[
         return not_diagnosed(job.id, str(error))
 
 
-def _joined(run: Run, job: SourceJob, pieces: Sequence[Piece], reads: Sequence[Read]) -> LogRead:
+def _joined(run: ScaleRun, job: SourceJob, pieces: Sequence[Piece], reads: Sequence[Read]) -> LogRead:
     """Return one log, whose pieces have all been read."""
     (first, *_) = reads
     if isinstance(first, LogRead):
@@ -145,7 +145,7 @@ def _joined(run: Run, job: SourceJob, pieces: Sequence[Piece], reads: Sequence[R
     return _read_log(run, job, pieces[0])
 
 
-def _facts(run: Run, job: SourceJob) -> Facts:
+def _facts(run: ScaleRun, job: SourceJob) -> Facts:
     """Return the facts next to the logs of a job in its directory."""
     logs = {log.name for log in job.logs}
     beside = [file.name for file in job.files if file.name not in logs]

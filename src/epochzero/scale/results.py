@@ -31,7 +31,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ScaleRun:
     """Parameters that determine the results.
 
     Attributes:
@@ -109,7 +109,7 @@ class Result:
         run: parameters of the run.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: ScaleRun) -> None:
         self.run = run
         self._storage = Storage.at(run.out)
 

@@ -35,7 +35,7 @@ _ROWS_AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class JobFile:
     """A file of a job.
 
     Attributes:
@@ -65,7 +65,7 @@ class SourceJob:
     """
 
     id: str
-    files: tuple[File, ...]
+    files: tuple[JobFile, ...]
     folder: bool = False
     problem: str = ""
 
@@ -75,7 +75,7 @@ class SourceJob:
         return sum(file.size for file in self.files)
 
     @property
-    def logs(self) -> tuple[File, ...]:
+    def logs(self) -> tuple[JobFile, ...]:
         """The files that are logs; if there are none, the files with facts (see `find_logs`)."""
         if not self.folder:
             return self.files
@@ -161,22 +161,22 @@ def _of_file(source: Storage) -> Iterator[SourceJob]:
     if reader := _reader(stored.name):
         yield from reader(source, stored, "", "")
     else:
-        yield SourceJob(stored.name, (File(stored.name, "", stored.size, stored.stamp),))
+        yield SourceJob(stored.name, (JobFile(stored.name, "", stored.size, stored.stamp),))
 
 
 def _of_folder(source: Storage) -> Iterator[SourceJob]:
     for top, group in groupby(sorted(source.listed(), key=_top), key=_top):
         files = list(group)
-        logs: list[File] = []
+        logs: list[JobFile] = []
         for stored in files:
             name = stored.name.removeprefix(f"{top}/")
             if reader := _reader(stored.name):
                 yield from reader(source, stored, stored.name, f"{stored.name}/")
             elif stored.name == top:
                 if is_log_name(top):
-                    yield SourceJob(top, (File(top, top, stored.size, stored.stamp),))
+                    yield SourceJob(top, (JobFile(top, top, stored.size, stored.stamp),))
             elif _belongs_to_job(name):
-                logs.append(File(name, stored.name, stored.size, stored.stamp))
+                logs.append(JobFile(name, stored.name, stored.size, stored.stamp))
         if logs:
             yield _folder_job(top, logs)
 
@@ -190,7 +190,7 @@ def _belongs_to_job(name: str) -> bool:
     return is_log_name(PurePosixPath(name).name) or ("/" not in name and is_facts_name(name))
 
 
-def _folder_job(name: str, files: list[File]) -> SourceJob:
+def _folder_job(name: str, files: list[JobFile]) -> SourceJob:
     return SourceJob(name, tuple(files), folder=True)
 
 
@@ -233,7 +233,7 @@ def _row(record: dict[str, Any], place: str, stored: Stored) -> SourceJob:
     if not isinstance(log, str | bytes):
         return SourceJob(name, (), problem="its column `log` does not contain text")
     data = log.encode("utf-8", "replace") if isinstance(log, str) else log
-    return SourceJob(name, (File("log", place, len(data), stored.stamp, data),))
+    return SourceJob(name, (JobFile("log", place, len(data), stored.stamp, data),))
 
 
 # Archives
@@ -345,7 +345,7 @@ def _of_members(
         return
     try:
         files = [
-            File(name, f"{stored.name}/{member.name}", member.size, stored.stamp, member.read())
+            JobFile(name, f"{stored.name}/{member.name}", member.size, stored.stamp, member.read())
             for name, member in wanted
         ]
     except _DAMAGE as error:

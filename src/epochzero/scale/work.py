@@ -13,7 +13,7 @@ from epochzero import compiled
 from epochzero.diagnose import Catalog, Diagnoser, Facts, Signature, builtin, find_facts
 from epochzero.errors import InputError
 from epochzero.logs.source import Log, find_logs, rank_of
-from epochzero.scale.results import Result, Row, Run, diagnosed, not_diagnosed
+from epochzero.scale.results import Result, Row, ScaleRun, diagnosed, not_diagnosed
 from epochzero.scale.sources import Part, SourceJob
 from epochzero.scale.storage import Storage
 from epochzero.scratch import scratch_directory
@@ -21,7 +21,7 @@ from epochzero.scratch import scratch_directory
 FETCHED_AT_ONCE = 16
 
 
-def diagnose_part(run: Run, part: Part) -> None:
+def diagnose_part(run: ScaleRun, part: Part) -> None:
     """Diagnose the logs of a part and write it.
 
     Raises:
@@ -31,13 +31,13 @@ def diagnose_part(run: Run, part: Part) -> None:
     Result(run).write(part.name, [diagnose_job(run, job) for job in jobs])
 
 
-def _fetched(run: Run, jobs: Sequence[SourceJob]) -> list[SourceJob]:
+def _fetched(run: ScaleRun, jobs: Sequence[SourceJob]) -> list[SourceJob]:
     """Return the jobs with the content of their files, read concurrently because buckets have high latency."""
     with ThreadPoolExecutor(FETCHED_AT_ONCE) as pool:
         return list(pool.map(lambda job: _fetched_job(run, job), jobs))
 
 
-def _fetched_job(run: Run, job: SourceJob) -> SourceJob:
+def _fetched_job(run: ScaleRun, job: SourceJob) -> SourceJob:
     source = Storage.at(run.source)
     try:
         files = [
@@ -49,7 +49,7 @@ def _fetched_job(run: Run, job: SourceJob) -> SourceJob:
     return replace(job, files=tuple(files))
 
 
-def diagnose_job(run: Run, job: SourceJob) -> Row:
+def diagnose_job(run: ScaleRun, job: SourceJob) -> Row:
     """Return the row of one job; if it cannot be diagnosed, the row states why."""
     if job.problem:
         return not_diagnosed(job.id, job.problem)
@@ -71,7 +71,7 @@ def diagnoser(signatures: tuple[Signature, ...], redact: bool) -> Diagnoser:
 
 
 @contextmanager
-def _logs(run: Run, job: SourceJob) -> Iterator[tuple[Sequence[Log], Facts]]:
+def _logs(run: ScaleRun, job: SourceJob) -> Iterator[tuple[Sequence[Log], Facts]]:
     """Yield logs and facts of a job while its files exist."""
     (first, *_) = job.files
     if first.data is not None and not job.folder and first.name == "log":
@@ -87,7 +87,7 @@ def _logs(run: Run, job: SourceJob) -> Iterator[tuple[Sequence[Log], Facts]]:
 
 
 @contextmanager
-def placed(run: Run, job: SourceJob) -> Iterator[Path]:
+def placed(run: ScaleRun, job: SourceJob) -> Iterator[Path]:
     """Yield the local directory of a job's files: the original one, or a temporary copy."""
     source = Storage.at(run.source)
     if source.local and job.files and all(file.data is None for file in job.files):

@@ -7,17 +7,17 @@ write_report(studied.report, Path("report/"))
 
 from __future__ import annotations
 
-from epochzero.reports.page import Report, Section, write_report
-from epochzero.study.corpora import Corpus, CorpusBuilder, FailureCase
+from epochzero.reports.page import ReportPage, Section, write_report
+from epochzero.study.corpora import FailureCorpus, CorpusBuilder, FailureCase
 from epochzero.study.failures import FailuresStudied, study_failures
 from epochzero.study.sources import read_database, read_diagnoses, read_file, read_folder
 
 __all__ = [
-    "Corpus",
+    "FailureCorpus",
     "CorpusBuilder",
     "FailureCase",
     "FailuresStudied",
-    "Report",
+    "ReportPage",
     "Section",
     "read_database",
     "read_diagnoses",

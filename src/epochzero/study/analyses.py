@@ -17,8 +17,8 @@ from epochzero import taxonomy
 from epochzero.redact import redact
 from epochzero.reports.figures import Figure, bars, cumulative, panels
 from epochzero.reports.statistics import wilson
-from epochzero.reports.tables import Column, Row, Table
-from epochzero.study.corpora import Corpus
+from epochzero.reports.tables import TableColumn, Row, Table
+from epochzero.study.corpora import FailureCorpus
 from epochzero.study.published import zhang2020
 
 Parts = list[str | Table | Figure]
@@ -26,14 +26,14 @@ Parts = list[str | Table | Figure]
 
 MOST_ROWS = 20
 """Largest number of users, projects and the like in the report; the files contain all."""
-_SHARE = Column("%", "share", cases="No.")
-_INTERVAL = Column("95 % interval", "interval", cases="No.")
+_SHARE = TableColumn("%", "share", cases="No.")
+_INTERVAL = TableColumn("95 % interval", "interval", cases="No.")
 
 
 # What failed
 
 
-def dimensions(corpus: Corpus) -> Parts:
+def dimensions(corpus: FailureCorpus) -> Parts:
     """Failures by dimension, compared with the study."""
     ours = Counter[str]()
     for category, count in corpus.counts("category").items():
@@ -46,7 +46,7 @@ def dimensions(corpus: Corpus) -> Parts:
     return [table, _bars_beside_study("dimensions", "Dimensions", order, ours, theirs)]
 
 
-def categories(corpus: Corpus) -> Parts:
+def categories(corpus: FailureCorpus) -> Parts:
     """Failures by category, compared with the study."""
     ours, theirs = corpus.counts("category"), zhang2020().categories
     order = list(dict.fromkeys((*ours, *theirs)))
@@ -73,9 +73,9 @@ def _beside_study(
         theirs_share = None if m is None else m / whole_theirs
         rows.append((_title(word), n, share, wilson(n, whole), among, m, theirs_share))
     columns = (
-        Column(head), Column("No.", "count"), _SHARE, _INTERVAL,
-        Column("Comparable %", "share", cases="No."),
-        Column("Study, No.", "count"), Column("Study, %", "share", cases="Study, No."),
+        TableColumn(head), TableColumn("No.", "count"), _SHARE, _INTERVAL,
+        TableColumn("Comparable %", "share", cases="No."),
+        TableColumn("Study, No.", "count"), TableColumn("Study, %", "share", cases="Study, No."),
     )  # fmt: skip
     study = zhang2020()
     notes = (
@@ -114,7 +114,7 @@ def _bars_beside_study(
     )
 
 
-def causes(corpus: Corpus) -> Parts:
+def causes(corpus: FailureCorpus) -> Parts:
     """Category by root cause, and Figure 3 of the study."""
     known = corpus.where(~corpus.is_word("root_cause", "unknown") & corpus.knows("root_cause"))
     if not len(known):
@@ -160,9 +160,9 @@ def _cross(
         name,
         caption,
         (
-            Column("Category"),
-            *(Column(head, "count", cases=head) for head in heads),
-            Column("Total", "count", cases="Total"),
+            TableColumn("Category"),
+            *(TableColumn(head, "count", cases=head) for head in heads),
+            TableColumn("Total", "count", cases="Total"),
         ),
         tuple(body),
         sum(totals),
@@ -170,7 +170,7 @@ def _cross(
     )
 
 
-def phases(corpus: Corpus) -> Parts:
+def phases(corpus: FailureCorpus) -> Parts:
     """Failures and GPU time by phase, compared with Figure 10 of the study."""
     study = zhang2020()
     known = corpus.where(~corpus.is_word("phase", "unknown") & corpus.knows("phase"))
@@ -189,10 +189,10 @@ def phases(corpus: Corpus) -> Parts:
                 *spent, published["gpu_time"],
             )
         )  # fmt: skip
-    gpu = (Column("GPU h", "number", cases="No."), Column("% of GPU time", "share", cases="No."))
+    gpu = (TableColumn("GPU h", "number", cases="No."), TableColumn("% of GPU time", "share", cases="No."))
     columns = (
-        Column("Phase"), Column("No.", "count"), _SHARE, _INTERVAL, Column("Study, %", "share"),
-        *(gpu if used else ()), Column("Study, % of GPU time", "share"),
+        TableColumn("Phase"), TableColumn("No.", "count"), _SHARE, _INTERVAL, TableColumn("Study, %", "share"),
+        *(gpu if used else ()), TableColumn("Study, % of GPU time", "share"),
     )  # fmt: skip
     notes = [f"Study: {study.short}, {study.sources['phases']}."]
     if unknown := len(corpus) - whole:
@@ -213,7 +213,7 @@ def phases(corpus: Corpus) -> Parts:
 # What it cost
 
 
-def cost(corpus: Corpus) -> Parts:
+def cost(corpus: FailureCorpus) -> Parts:
     """GPU hours of failures by category, user and project."""
     known = corpus.where(corpus.knows("gpu_hours"))
     if not np.nansum(known.numbers["gpu_hours"]) > 0:
@@ -232,7 +232,7 @@ def cost(corpus: Corpus) -> Parts:
     return [*parts, bars("cost-figure", "Cost by category", labels, shares, axis="% of GPU time")]
 
 
-def _cost_by(known: Corpus, column: str, head: str) -> Table:
+def _cost_by(known: FailureCorpus, column: str, head: str) -> Table:
     counts, hours = known.counts(column), known.sums(column, "gpu_hours")
     whole = float(known.numbers["gpu_hours"].sum())
     rows = [
@@ -240,15 +240,15 @@ def _cost_by(known: Corpus, column: str, head: str) -> Table:
         for word, n in sorted(counts.items(), key=lambda pair: (-hours[pair[0]], pair[0]))
     ]
     columns = (
-        Column(head), Column("No.", "count"), Column("GPU h", "number", cases="No."),
-        Column("% of GPU time", "share", cases="No."),
-        Column("GPU h a failure", "number", cases="No."),
+        TableColumn(head), TableColumn("No.", "count"), TableColumn("GPU h", "number", cases="No."),
+        TableColumn("% of GPU time", "share", cases="No."),
+        TableColumn("GPU h a failure", "number", cases="No."),
     )  # fmt: skip
     return Table(f"cost-{column}", f"Cost by {head.lower()}", columns, tuple(rows),
                  sum(counts.values()), most=MOST_ROWS)  # fmt: skip
 
 
-def repeated(corpus: Corpus) -> Parts:
+def repeated(corpus: FailureCorpus) -> Parts:
     """Jobs of one user and name that failed with the same fingerprint, and the cost of the repetitions."""
     known = corpus.where(
         corpus.knows("fingerprint") & (corpus.knows("user") | corpus.knows("name"))
@@ -270,8 +270,8 @@ def repeated(corpus: Corpus) -> Parts:
     order = [at for at in np.lexsort((-wasted, -counts)) if counts[at] > 1]
     rows = [_repeated_row(known, groups[at], int(counts[at]), float(wasted[at])) for at in order]
     columns = (
-        Column("Failure"), Column("User"), Column("Job's name"), Column("Times", "count"),
-        Column("GPU h of repeats", "number", cases="Times"), Column("Fingerprint", "identity"),
+        TableColumn("Failure"), TableColumn("User"), TableColumn("Job's name"), TableColumn("Times", "count"),
+        TableColumn("GPU h of repeats", "number", cases="Times"), TableColumn("Fingerprint", "identity"),
     )  # fmt: skip
     table = Table("repeated", "The same failure again", columns, tuple(rows), len(known),
                   most=MOST_ROWS)  # fmt: skip
@@ -289,7 +289,7 @@ def _is_repeat(group: NDArray[np.int64], time: NDArray[np.float64]) -> NDArray[n
     return repeat
 
 
-def _repeated_row(known: Corpus, codes: NDArray[np.int32], times: int, hours: float) -> Row:
+def _repeated_row(known: FailureCorpus, codes: NDArray[np.int32], times: int, hours: float) -> Row:
     fingerprint, user, name = (
         known.words[column][code] for column, code in zip(_SAME, codes, strict=True)
     )
@@ -299,7 +299,7 @@ def _repeated_row(known: Corpus, codes: NDArray[np.int32], times: int, hours: fl
     return title or None, user or None, name or None, times, spent, fingerprint
 
 
-def retried(attempts: Corpus) -> Parts:
+def retried(attempts: FailureCorpus) -> Parts:
     """For jobs that finally failed: what retries achieved.
 
     Args:
@@ -323,9 +323,9 @@ def retried(attempts: Corpus) -> Parts:
         for word, n in counts.items()
     ]  # fmt: skip
     columns = (
-        Column("Category"), Column("Retries", "count"),
-        Column("Failed as before", "count"), Column("%", "share", cases="Retries"),
-        Column("GPU h wasted", "number", cases="Retries"),
+        TableColumn("Category"), TableColumn("Retries", "count"),
+        TableColumn("Failed as before", "count"), TableColumn("%", "share", cases="Retries"),
+        TableColumn("GPU h wasted", "number", cases="Retries"),
     )  # fmt: skip
     started = len(np.unique(again.codes["job"]))
     summary = (
@@ -337,7 +337,7 @@ def retried(attempts: Corpus) -> Parts:
     return [f"{summary}.", table]
 
 
-def _category_before(attempts: Corpus) -> dict[tuple[int, float], int]:
+def _category_before(attempts: FailureCorpus) -> dict[tuple[int, float], int]:
     columns = (attempts.codes["job"], attempts.numbers["attempt"], attempts.codes["category"])
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return {(job, number): category for job, number, category in rows}
@@ -346,7 +346,7 @@ def _category_before(attempts: Corpus) -> dict[tuple[int, float], int]:
 # When
 
 
-def time_to_failure(corpus: Corpus) -> Parts:
+def time_to_failure(corpus: FailureCorpus) -> Parts:
     """Minutes from start to failure by category, and the cumulative share of failures."""
     known = corpus.where(corpus.knows("seconds"))
     if not len(known):
@@ -359,14 +359,14 @@ def time_to_failure(corpus: Corpus) -> Parts:
         rows.append((_title(word), n, low, middle, high, float(of_word.max())))
     numbers = ("1st quartile, min", "Median, min", "3rd quartile, min", "Longest, min")
     columns = (
-        Column("Category"), Column("No.", "count"),
-        *(Column(title, "number", cases="No.") for title in numbers),
+        TableColumn("Category"), TableColumn("No.", "count"),
+        *(TableColumn(title, "number", cases="No.") for title in numbers),
     )  # fmt: skip
     table = Table("time", "Time to failure", columns, tuple(rows), len(known))
     return [table, _failed_by_then(known, np.maximum(minutes, 1 / 60))]
 
 
-def _failed_by_then(known: Corpus, minutes: NDArray[np.float64]) -> Figure:
+def _failed_by_then(known: FailureCorpus, minutes: NDArray[np.float64]) -> Figure:
     """The distribution of minutes by dimension; large samples are thinned to what is visible."""
     dimension = _dimension_of(known)
     series: dict[str, tuple[Sequence[float], Sequence[float]]] = {}
@@ -384,7 +384,7 @@ def _failed_by_then(known: Corpus, minutes: NDArray[np.float64]) -> Figure:
     )  # fmt: skip
 
 
-def weeks(corpus: Corpus) -> Parts:
+def weeks(corpus: FailureCorpus) -> Parts:
     """Failures by ISO 8601 week (UTC) and dimension, newest first."""
     known = corpus.where(corpus.knows("time"))
     if not len(known):
@@ -400,8 +400,8 @@ def weeks(corpus: Corpus) -> Parts:
         counts = [pairs[monday, word] for word in order]
         rows.append((monday.isoformat(), *counts, sum(counts)))
     columns = (
-        Column("Week from"), *(Column(head, "count", cases=head) for head in heads),
-        Column("All", "count", cases="All"),
+        TableColumn("Week from"), *(TableColumn(head, "count", cases=head) for head in heads),
+        TableColumn("All", "count", cases="All"),
     )  # fmt: skip
     table = Table("weeks", "Failures by week", columns, tuple(rows), len(known), most=MOST_ROWS)
     counts_of = {
@@ -429,7 +429,7 @@ def _every_week(mondays: Iterable[date]) -> list[date]:
 # Which ones
 
 
-def fingerprints(corpus: Corpus) -> Parts:
+def fingerprints(corpus: FailureCorpus) -> Parts:
     """The most frequent failures, each with its root line and advice."""
     known = corpus.where(corpus.knows("fingerprint"))
     if not len(known):
@@ -443,16 +443,16 @@ def fingerprints(corpus: Corpus) -> Parts:
         spent = (hours[fingerprint],) if knows_cost else ()
         rows.append((n, *spent, *(text or None for text in details), fingerprint))
     columns = (
-        Column("No.", "count", cases="No."), *((Column("GPU h", "number"),) if knows_cost else ()),
-        Column("Failure"), Column("For example", "code"), Column("What to do"),
-        Column("Fingerprint", "identity"),
+        TableColumn("No.", "count", cases="No."), *((TableColumn("GPU h", "number"),) if knows_cost else ()),
+        TableColumn("Failure"), TableColumn("For example", "code"), TableColumn("What to do"),
+        TableColumn("Fingerprint", "identity"),
     )  # fmt: skip
     note = f"{len(rows):,} different failures; secrets in lines are hidden."
     return [Table("fingerprints", "The most frequent failures", columns, tuple(rows), len(known),
                   notes=(note,), most=MOST_ROWS)]  # fmt: skip
 
 
-def caught(corpus: Corpus) -> Parts:
+def caught(corpus: FailureCorpus) -> Parts:
     """Failures that a check predicts, by category."""
     found = corpus.where(corpus.knows("caught_by"))
     if not len(found):
@@ -469,8 +469,8 @@ def caught(corpus: Corpus) -> Parts:
     whole = len(corpus)
     rows.append(("Total", whole, len(found), len(found) / whole, wilson(len(found), whole), ""))
     columns = (
-        Column("Category"), Column("No.", "count"), Column("Caught", "count"), _SHARE, _INTERVAL,
-        Column("By the rules", "code"),
+        TableColumn("Category"), TableColumn("No.", "count"), TableColumn("Caught", "count"), _SHARE, _INTERVAL,
+        TableColumn("By the rules", "code"),
     )  # fmt: skip
     note = "Caught: a finding of the check of that job, before it or after, is of the failure's category."
     return [Table("caught", "What a check reports before the job runs", columns, tuple(rows), whole,
@@ -493,7 +493,7 @@ def _title(word: str) -> str:
     return word
 
 
-def _dimension_of(corpus: Corpus) -> NDArray[np.str_]:
+def _dimension_of(corpus: FailureCorpus) -> NDArray[np.str_]:
     """Return the dimension of each failure."""
     known = taxonomy.categories()
     words = [known[w].dimension if w in known else "" for w in corpus.words["category"]]

@@ -82,7 +82,7 @@ class FailureExample:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Corpus:
+class FailureCorpus:
     """Failures as columns.
 
     Attributes:
@@ -110,7 +110,7 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.codes["category"])
 
-    def where(self, chosen: NDArray[np.bool_]) -> Corpus:
+    def where(self, chosen: NDArray[np.bool_]) -> FailureCorpus:
         """Return the failures for which ``chosen`` is true."""
         return replace(
             self,
@@ -147,11 +147,11 @@ class Corpus:
         words = self.words[column]
         return [words[code] for code in self.codes[column].tolist()]
 
-    def failures(self) -> Corpus:
+    def failures(self) -> FailureCorpus:
         """Return the last attempt of each job, without logs that show no failure."""
         return self.where(self._is_last() & self._failed())
 
-    def attempts_of_failed(self) -> Corpus:
+    def attempts_of_failed(self) -> FailureCorpus:
         """Return all failed attempts of the jobs of `failures`."""
         jobs = self.codes["job"]
         failed = np.zeros(len(self.words["job"]), bool)
@@ -224,9 +224,9 @@ class CorpusBuilder:
         """Count an unusable field of a usable record."""
         self._notes[what] += 1
 
-    def built(self) -> Corpus:
+    def built(self) -> FailureCorpus:
         """Return the corpus of all added failures."""
-        return Corpus(
+        return FailureCorpus(
             source=self._source,
             unit=self._unit,
             codes={name: np.array(codes, np.int32) for name, codes in self._codes.items()},

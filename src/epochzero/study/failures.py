@@ -15,17 +15,17 @@ import numpy as np
 
 from epochzero import taxonomy
 from epochzero.reports.figures import require_matplotlib
-from epochzero.reports.page import Report, Section
-from epochzero.reports.statistics import Agreement, Estimate, wilson
-from epochzero.reports.tables import Column, Row, Table
+from epochzero.reports.page import ReportPage, Section
+from epochzero.reports.statistics import ClassAgreement, Estimate, wilson
+from epochzero.reports.tables import TableColumn, Row, Table
 from epochzero.study import analyses
-from epochzero.study.corpora import NOT_A_FAILURE, Corpus
+from epochzero.study.corpora import NOT_A_FAILURE, FailureCorpus
 from epochzero.study.labels import agreement_by_word, labels
 from epochzero.study.published import zhang2020
 
 SCHEMA = "epochzero.study.failures/1"
 
-_SECTIONS: tuple[tuple[str, Callable[[Corpus], analyses.Parts], str], ...] = (
+_SECTIONS: tuple[tuple[str, Callable[[FailureCorpus], analyses.Parts], str], ...] = (
     ("Dimensions", analyses.dimensions, ""),
     ("Categories", analyses.categories, ""),
     ("Root causes", analyses.causes, "no root cause is known"),
@@ -54,11 +54,11 @@ class FailuresStudied:
         summary: the main numbers in their JSON form (``docs/json.md``).
     """
 
-    report: Report
+    report: ReportPage
     summary: Mapping[str, Any]
 
 
-def study_failures(corpus: Corpus, *, seed: int = 0) -> FailuresStudied:
+def study_failures(corpus: FailureCorpus, *, seed: int = 0) -> FailuresStudied:
     """Count, compare and plot the failures of a corpus.
 
     Args:
@@ -85,11 +85,11 @@ def study_failures(corpus: Corpus, *, seed: int = 0) -> FailuresStudied:
     else:
         missing["Labels"] = "no failure is labelled"
     data = _data(corpus, failures, missing)
-    report = Report(f"Failures in {corpus.source}", _lead(corpus, failures), (*sections, data))
+    report = ReportPage(f"Failures in {corpus.source}", _lead(corpus, failures), (*sections, data))
     return FailuresStudied(report, _summary(corpus, failures, missing, agreed))
 
 
-def _lead(corpus: Corpus, failures: Corpus) -> str:
+def _lead(corpus: FailureCorpus, failures: FailureCorpus) -> str:
     if not len(failures):
         return f"None of the {corpus.read:,} records that were read is a failure."
     counts = failures.counts("category")
@@ -104,7 +104,7 @@ def _lead(corpus: Corpus, failures: Corpus) -> str:
     return f"{lead} The tables compare them with {zhang2020().short}, where it has numbers."
 
 
-def _data(corpus: Corpus, failures: Corpus, missing: Mapping[str, str]) -> Section:
+def _data(corpus: FailureCorpus, failures: FailureCorpus, missing: Mapping[str, str]) -> Section:
     """Report what was read and excluded, and why analyses are missing."""
     rows: list[Row] = [("Read", corpus.read)]
     rows += [(f"Left out: {why}", count) for why, count in sorted(corpus.left_out.items())]
@@ -117,7 +117,7 @@ def _data(corpus: Corpus, failures: Corpus, missing: Mapping[str, str]) -> Secti
         ),
         ("Failures studied", len(failures)),
     ]
-    columns = (Column("Records"), Column("No.", "count"))
+    columns = (TableColumn("Records"), TableColumn("No.", "count"))
     parts: list[Any] = [
         Table("data", "What was read", columns, tuple(row for row in rows if row[1]), corpus.read,
               "records"),
@@ -126,7 +126,7 @@ def _data(corpus: Corpus, failures: Corpus, missing: Mapping[str, str]) -> Secti
         odd: tuple[Row, ...] = tuple(sorted(corpus.notes.items()))
         parts.append(
             Table("unusable", "Fields that could not be used, and count as not known",
-                  (Column("Field"), Column("No.", "count")), odd, sum(corpus.notes.values()), "fields")
+                  (TableColumn("Field"), TableColumn("No.", "count")), odd, sum(corpus.notes.values()), "fields")
         )  # fmt: skip
     parts += [f"“{title}” is left out: {why}." for title, why in missing.items()]
     parts.append(
@@ -137,7 +137,7 @@ def _data(corpus: Corpus, failures: Corpus, missing: Mapping[str, str]) -> Secti
 
 
 def _summary(
-    corpus: Corpus, failures: Corpus, missing: Mapping[str, str], agreed: Mapping[str, Agreement]
+    corpus: FailureCorpus, failures: FailureCorpus, missing: Mapping[str, str], agreed: Mapping[str, ClassAgreement]
 ) -> dict[str, Any]:
     counts = failures.counts("category")
     of_dimension: dict[str, int] = {}

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from epochzero import taxonomy
 from epochzero.reports.figures import heat
-from epochzero.reports.statistics import RESAMPLES, Agreement, Estimate, agreement, class_scores
-from epochzero.reports.tables import FEW, Column, Row, Table
+from epochzero.reports.statistics import RESAMPLES, ClassAgreement, Estimate, agreement, class_scores
+from epochzero.reports.tables import FEW, TableColumn, Row, Table
 from epochzero.study.analyses import MOST_ROWS, Parts
-from epochzero.study.corpora import Corpus
+from epochzero.study.corpora import FailureCorpus
 
 WORDS = ("category", "root_cause", "phase", "retry")
 
 
-def agreement_by_word(corpus: Corpus, seed: int = 0) -> dict[str, Agreement]:
+def agreement_by_word(corpus: FailureCorpus, seed: int = 0) -> dict[str, ClassAgreement]:
     """Compute the agreement of label and diagnosis for each labeled word; unknown labels do not count.
 
     Args:
         corpus: with labels, including logs that show no failure.
         seed: of the bootstrap, which draws whole projects if they are known.
     """
-    found: dict[str, Agreement] = {}
+    found: dict[str, ClassAgreement] = {}
     for word in WORDS:
         label = f"label_{word}"
         known = corpus.where(corpus.knows(label) & ~corpus.is_word(label, "unknown"))
@@ -31,13 +31,13 @@ def agreement_by_word(corpus: Corpus, seed: int = 0) -> dict[str, Agreement]:
     return found
 
 
-def _agreement(known: Corpus, true: str, predicted: str, seed: int) -> Agreement:
+def _agreement(known: FailureCorpus, true: str, predicted: str, seed: int) -> ClassAgreement:
     projects = known.texts("project")
     groups = projects if known.knows("project").all() and len({*projects}) >= FEW else None
     return agreement(known.texts(true), known.texts(predicted), groups, seed=seed)
 
 
-def labels(corpus: Corpus, found: dict[str, Agreement]) -> Parts:
+def labels(corpus: FailureCorpus, found: dict[str, ClassAgreement]) -> Parts:
     """Report accuracy, macro-F1 and kappa of each word, and classes and confusions of the category.
 
     Args:
@@ -51,12 +51,12 @@ def labels(corpus: Corpus, found: dict[str, Agreement]) -> Parts:
         title = "two annotators, category" if word == "annotators" else word.replace("_", " ")
         estimates = (measured.accuracy, measured.macro_f1, measured.kappa)
         rows.append((title, measured.n, *(cell for e in estimates for cell in _cells(e))))
-    columns = [Column("What"), Column("Labelled", "count")]
+    columns = [TableColumn("What"), TableColumn("Labelled", "count")]
     for title in ("Accuracy", "Macro-F1"):
-        columns.append(Column(title, "share", cases="Labelled"))
-        columns.append(Column(f"{title}, 95 %", "interval", cases="Labelled"))
-    columns.append(Column("Cohen's kappa", "number", cases="Labelled"))
-    columns.append(Column("Kappa, 95 %", "interval", cases="Labelled", interval_of="number"))
+        columns.append(TableColumn(title, "share", cases="Labelled"))
+        columns.append(TableColumn(f"{title}, 95 %", "interval", cases="Labelled"))
+    columns.append(TableColumn("Cohen's kappa", "number", cases="Labelled"))
+    columns.append(TableColumn("Kappa, 95 %", "interval", cases="Labelled", interval_of="number"))
     table = Table("agreement", "Diagnosis and labels", tuple(columns), tuple(rows),
                   max(one.n for one in found.values()), "labelled failures", notes=_notes(corpus, found))  # fmt: skip
     return [table, *_classes(found["category"])] if "category" in found else [table]
@@ -66,7 +66,7 @@ def _cells(estimate: Estimate) -> tuple[float | None, tuple[float, float] | None
     return estimate.value, estimate.interval
 
 
-def _notes(corpus: Corpus, found: dict[str, Agreement]) -> tuple[str, ...]:
+def _notes(corpus: FailureCorpus, found: dict[str, ClassAgreement]) -> tuple[str, ...]:
     notes = [
         f"Intervals by {RESAMPLES:,} bootstrap draws, of whole projects where there are {FEW} or more."
     ]
@@ -85,16 +85,16 @@ def _notes(corpus: Corpus, found: dict[str, Agreement]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _classes(measured: Agreement) -> Parts:
+def _classes(measured: ClassAgreement) -> Parts:
     titles = [taxonomy.categories()[name].title for name in measured.classes]
     rows: list[Row] = [
         (title, s.true, s.predicted, s.precision, s.recall, s.f1)
         for title, s in zip(titles, class_scores(measured.classes, measured.matrix), strict=True)
     ]
     columns = (
-        Column("Category"), Column("Labelled", "count"), Column("Diagnosed", "count"),
-        Column("Precision", "share", cases="Diagnosed"), Column("Recall", "share", cases="Labelled"),
-        Column("F1", "share", cases="Labelled"),
+        TableColumn("Category"), TableColumn("Labelled", "count"), TableColumn("Diagnosed", "count"),
+        TableColumn("Precision", "share", cases="Diagnosed"), TableColumn("Recall", "share", cases="Labelled"),
+        TableColumn("F1", "share", cases="Labelled"),
     )  # fmt: skip
     classes = Table(
         "classes", "Each category", columns, tuple(rows), measured.n, "labelled failures"
@@ -114,7 +114,7 @@ def _confused(titles: list[str], counts: list[list[int]]) -> Table:
         if count
     ]
     pairs.sort(key=lambda pair: (pair[3], -pair[2]))
-    columns = (Column("Label"), Column("Diagnosis"), Column("No.", "count", cases="No."))
+    columns = (TableColumn("Label"), TableColumn("Diagnosis"), TableColumn("No.", "count", cases="No."))
     rows = tuple((label, predicted, count) for label, predicted, count, _ in pairs)
     return Table("confusion", "What is taken for what, errors first", columns, rows,
                  sum(pair[2] for pair in pairs), "labelled failures", most=MOST_ROWS)  # fmt: skip

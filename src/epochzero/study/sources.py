@@ -28,7 +28,7 @@ from epochzero.scale import read_rows
 from epochzero.store import schema
 from epochzero.store.database import Database
 from epochzero.store.queries import EVERY_JOB, JobFilter, filtered
-from epochzero.study.corpora import NOT_A_FAILURE, Corpus, CorpusBuilder, FailureCase
+from epochzero.study.corpora import NOT_A_FAILURE, FailureCorpus, CorpusBuilder, FailureCase
 from epochzero.study.parquet import is_parquet, parquet_rows
 
 LONGEST_RECORD = 1 << 26
@@ -53,7 +53,7 @@ def _nothing(_: int) -> None:
 
 def read_file(
     path: Path, on_progress: Tell = _nothing, *, diagnoser: Diagnoser | None = None
-) -> Corpus:
+) -> FailureCorpus:
     """Read the failures of a JSON Lines file, optionally compressed by gzip, or of a Parquet file.
 
     A record has a ``log``, which is diagnosed, or the fields of a diagnosis; ``docs/study.md`` lists them. Few
@@ -290,7 +290,7 @@ def _moment(value: Any) -> float | None:
 # What `diagnose --out` wrote
 
 
-def read_diagnoses(address: str, on_progress: Tell = _nothing) -> Corpus:
+def read_diagnoses(address: str, on_progress: Tell = _nothing) -> FailureCorpus:
     """Read the failures among the diagnoses that ``epochzero diagnose --out`` wrote.
 
     Args:
@@ -315,7 +315,7 @@ def read_diagnoses(address: str, on_progress: Tell = _nothing) -> Corpus:
 
 def read_folder(
     folder: Path, on_progress: Tell = _nothing, *, diagnoser: Diagnoser | None = None
-) -> Corpus:
+) -> FailureCorpus:
     """Read the failures of a directory of logs.
 
     Each subdirectory is a job with all its logs and facts (``facts.json``, output of sacct); each log directly in
@@ -385,7 +385,7 @@ def _case_of(found: Diagnosis, facts: Facts, name: str) -> FailureCase:
 
 def read_database(
     database: Database, wanted: JobFilter = EVERY_JOB, on_progress: Tell = _nothing
-) -> Corpus:
+) -> FailureCorpus:
     """Read the failed attempts of a store, each with the diagnosis of the rank that ended first.
 
     Args:

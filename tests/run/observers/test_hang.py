@@ -35,7 +35,7 @@ from epochzero.run.observers.hangs import (
 from epochzero.run.observers.kernel_waits import waits_for
 from epochzero.run.observers.ranks import RankWatcher
 from epochzero.run.observers.stacks import Stack, StackReader, kernel_stack
-from epochzero.run.observers.usage import Tree
+from epochzero.run.observers.usage import ProcessTree
 from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.records.model import Conclusion, JobEvent, JobProgress, Record, Sample, Snapshot
 from tests.ports import unused_port
@@ -121,7 +121,7 @@ def test_a_rank_that_ignores_sigterm_is_killed_with_its_children(tmp_path: Path)
         f"subprocess.run([sys.executable, '-c', {SLEEPER!r}])\n{SLEEPER}"
     )
     with job(launch(stubborn, FAILING)) as child:
-        tree = Tree(child.pid)
+        tree = ProcessTree(child.pid)
         watcher = RankWatcher(1.0)
         watcher.started(child.pid, tmp_path, Clock())
         assert len(first_events(watcher, 2)) == 2
@@ -148,7 +148,7 @@ def test_ranks_that_print_are_left_alone(tmp_path: Path) -> None:
         for _ in range(6):
             prints()
         assert [event.what for event in events] == ["rank_lost"]
-        assert len(Tree(child.pid).read()) == 2
+        assert len(ProcessTree(child.pid).read()) == 2
 
 
 def test_independent_processes_are_no_ranks(tmp_path: Path) -> None:
@@ -519,7 +519,7 @@ def test_a_rank_that_polls_does_not_move_if_all_others_wait_for_it(
     watcher = HangWatcher(1.0, {})
     watcher.started(os.getpid(), tmp_path, Clock())
     blocked = hang._BlockedSamples(0.0, 0.0, [before for before, _ in ranks])
-    processes = Tree(os.getpid()).read()
+    processes = ProcessTree(os.getpid()).read()
     monkeypatch.setattr(watcher, "_busy_gpus", lambda: gpus)
     assert watcher._moves(blocked, processes, [after for _, after in ranks], 10.0) is moves
     assert blocked.polls is not moves
@@ -535,7 +535,7 @@ def test_the_kernel_tells_what_a_tool_of_a_rank_waits_for(tmp_path: Path) -> Non
     os.mkfifo(tmp_path / "pipe")
     script = f"import subprocess; subprocess.run(['sh', '-c', 'cat {tmp_path}/pipe; true'])"
     with job(script) as child:
-        tree = Tree(child.pid)
+        tree = ProcessTree(child.pid)
         until(lambda: "named pipe" in waits_for(child.pid, [p.pid for p in tree.read()]))
         found = waits_for(child.pid, [p.pid for p in tree.read()])
     assert re.fullmatch(

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from epochzero.platform import process_status
-from epochzero.run.observers.gpus import Gpus
+from epochzero.run.observers.gpus import GpuReader
 from epochzero.run.observers.samples import SampleWatcher, memory_left
-from epochzero.run.observers.usage import Tree
+from epochzero.run.observers.usage import ProcessTree
 from epochzero.run.observers.watcher import Clock
 from epochzero.run.records.model import Sample
 from tests.run.trees import SLEEPER, job, until
@@ -91,7 +91,7 @@ def test_orphans_belong_to_the_tree(tmp_path: Path) -> None:
         f"while not pathlib.Path({str(tmp_path / 'go')!r}).exists(): time.sleep(0.01)"
     )
     with job(daemon) as child:
-        tree = Tree(child.pid)
+        tree = ProcessTree(child.pid)
         until(lambda: len(tree.read()) == 2)
         (tmp_path / "go").touch()
         child.wait()
@@ -123,14 +123,14 @@ def test_memory_that_is_left_is_that_of_the_control_group(
 
 @pytest.mark.skipif(importlib.util.find_spec("pynvml") is None, reason="needs nvidia-ml-py")
 def test_gpus_are_those_that_the_job_sees() -> None:
-    found = Gpus({}).read()
+    found = GpuReader({}).read()
     if not found:
         pytest.skip("no GPU here")
     assert all(0 <= gpu.utilization <= 100 for gpu in found)
     assert all(0 < gpu.memory_bytes <= gpu.memory_total_bytes for gpu in found)
-    assert Gpus({"CUDA_VISIBLE_DEVICES": "0"}).read()[0].index == 0
-    assert Gpus({"CUDA_VISIBLE_DEVICES": ""}).read() == ()
+    assert GpuReader({"CUDA_VISIBLE_DEVICES": "0"}).read()[0].index == 0
+    assert GpuReader({"CUDA_VISIBLE_DEVICES": ""}).read() == ()
 
 
 def test_no_gpu_is_no_error() -> None:
-    assert isinstance(Gpus({"CUDA_VISIBLE_DEVICES": "0,x,-1"}).read(), tuple)
+    assert isinstance(GpuReader({"CUDA_VISIBLE_DEVICES": "0,x,-1"}).read(), tuple)

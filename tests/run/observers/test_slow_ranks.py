@@ -13,7 +13,7 @@ from epochzero.injected.companions import with_companions
 from epochzero.run.observers import slow_ranks
 from epochzero.run.observers.child import steps as child_steps
 from epochzero.run.observers.child.steps import StepTimer
-from epochzero.run.observers.gpus import Gpus
+from epochzero.run.observers.gpus import GpuReader
 from epochzero.run.observers.slow_ranks import (
     STEPS_COMPANION,
     RankSteps,
@@ -173,7 +173,7 @@ def test_a_slow_gpu_is_the_cause(
         GpuSample(n, 99.0, 1, 2, clock_mhz=clock, throttled=throttled if n == 2 else "")
         for n, clock in enumerate(clocks)
     )
-    monkeypatch.setattr(Gpus, "read", lambda _: samples)
+    monkeypatch.setattr(GpuReader, "read", lambda _: samples)
     windows = [
         {n: replace(rank, gpu=n) for n, rank in window.items()}
         for window in growing((0.1, 0), (0.1, 0), (0.3, 0))

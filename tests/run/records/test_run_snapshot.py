@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.run.observers.usage import Tree
+from epochzero.run.observers.usage import ProcessTree
 from epochzero.run.observers.watcher import Clock
 from epochzero.run.records.model import Record, Snapshot
 from epochzero.run.records.snapshot import (
@@ -134,7 +134,7 @@ def test_the_python_of_a_command(tmp_path: Path) -> None:
 
 def test_the_python_of_a_script_is_the_one_that_runs() -> None:
     with job("import subprocess; subprocess.run(['sh', '-c', 'sleep 60; true'])") as child:
-        tree = Tree(child.pid)
+        tree = ProcessTree(child.pid)
         until(lambda: running_python(tree) == Path(sys.executable))
 
 

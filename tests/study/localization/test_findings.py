@@ -13,13 +13,13 @@ from epochzero.study.localization.findings import HOLDS, HOLDS_NOT, OPEN, findin
 from epochzero.study.localization.pairs import pairs
 from epochzero.study.localization.ranks import Ranked
 from epochzero.study.localization.studied import study_localization
-from epochzero.study.localization.subjects import DEEP_LEARNING, TRADITIONAL, Subject
+from epochzero.study.localization.subjects import DEEP_LEARNING, TRADITIONAL, StudyBug
 from epochzero.study.localization.systems import alike_subsets, sides
 
 TECHNIQUES = ("buglocator", "bluir", "blia")
 
 
-def subject(number: int, **fields: Any) -> Subject:
+def subject(number: int, **fields: Any) -> StudyBug:
     precision = fields.pop("precision", 0.5)
     given: dict[str, Any] = {
         "id": f"{fields.get('system', DEEP_LEARNING)}{number}", "project": f"p{number % 12}",
@@ -27,10 +27,10 @@ def subject(number: int, **fields: Any) -> Subject:
         "described": True, "lines": 100.0 + number, "complexity": 2.0,
         "ranks": dict.fromkeys(TECHNIQUES, Ranked(round(1 / precision), 9, precision)),
     }  # fmt: skip
-    return Subject(**{**given, **fields})
+    return StudyBug(**{**given, **fields})
 
 
-def systems_of(deep: float, other: float, n: int = 60) -> list[Subject]:
+def systems_of(deep: float, other: float, n: int = 60) -> list[StudyBug]:
     """Two kinds of systems with a mean average precision each."""
     draw = random.Random(0)
     return [

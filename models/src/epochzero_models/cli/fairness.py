@@ -72,7 +72,7 @@ def command(
     with working(out) as on_progress:
         from epochzero.reports import write_report
         from epochzero_models import measure_fairness
-        from epochzero_models.fairness import Budget, load_people
+        from epochzero_models.fairness import SearchBudget, load_people
         from epochzero_models.fairness.report import fairness_report, write_instances, write_weights
 
         if budget is None and inputs is None:
@@ -89,7 +89,7 @@ def command(
         found = measure_fairness(
             _classifier(request, people, on_progress),
             people,
-            budget=Budget(budget, inputs, instances),
+            budget=SearchBudget(budget, inputs, instances),
             retrain=retrain,
             reweigh=reweigh,
             seed=request.seed,

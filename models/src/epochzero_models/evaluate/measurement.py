@@ -47,7 +47,7 @@ class Corrupted:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class SubgroupAccuracy:
     """Accuracy on a subgroup."""
 
     group: str
@@ -79,7 +79,7 @@ class ModelMeasured:
     brier: Estimate
     calibration_error: Estimate
     reliability: tuple[Bin, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[SubgroupAccuracy, ...]
     corruptions: tuple[Corrupted, ...]
     coverage: tuple[tuple[float, float], ...]
     attacks: tuple[Attacked, ...]
@@ -259,10 +259,10 @@ def _share(flags: NDArray[np.bool_]) -> Estimate:
     return Estimate(part / len(flags), wilson(part, len(flags)))
 
 
-def _groups(outputs: _Outputs, examples: Examples) -> tuple[Group, ...]:
+def _groups(outputs: _Outputs, examples: Examples) -> tuple[SubgroupAccuracy, ...]:
     names = np.array(examples.groups)
     return tuple(
-        Group(str(name), int((names == name).sum()), _share(outputs.right[names == name]))
+        SubgroupAccuracy(str(name), int((names == name).sum()), _share(outputs.right[names == name]))
         for name in (np.unique(names) if len(names) else ())
     )
 

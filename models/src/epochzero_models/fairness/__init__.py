@@ -10,5 +10,5 @@ from __future__ import annotations
 from epochzero_models.fairness.domain import Attribute, Domain
 from epochzero_models.fairness.measurement import Fairness, measure_fairness
 from epochzero_models.fairness.network import train_network
-from epochzero_models.fairness.search import Budget
+from epochzero_models.fairness.search import SearchBudget
 from epochzero_models.fairness.table import PeopleTable, load_people

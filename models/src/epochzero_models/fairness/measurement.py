@@ -20,7 +20,7 @@ from epochzero_models.fairness.groups import (
     measure_reweighing,
 )
 from epochzero_models.fairness.retraining import retrained_reweighed, retrained_with
-from epochzero_models.fairness.search import Budget, Found
+from epochzero_models.fairness.search import SearchBudget, SearchResult
 from epochzero_models.fairness.search_plan import searched
 from epochzero_models.fairness.subject import Subject
 from epochzero_models.fairness.table import PeopleTable
@@ -30,7 +30,7 @@ SAMPLE = 10_000
 """Number of random inputs from which the discriminated share of the domain is estimated."""
 LOOKED_INTO = 2000
 EXAMPLES = 10
-DEFAULT_BUDGET = Budget(seconds=10)
+DEFAULT_BUDGET = SearchBudget(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Fairness:
     retrained: Retrained | None
     groups: GroupFairness | None
     left_out: Mapping[str, str]
-    instances: Mapping[str, Found] = field(repr=False)
+    instances: Mapping[str, SearchResult] = field(repr=False)
     reweighed: nn.Module | None = field(repr=False)
 
     def to_dict(self) -> Mapping[str, Any]:
@@ -165,7 +165,7 @@ def measure_fairness(
     model: Classifier | nn.Module,
     people: PeopleTable,
     *,
-    budget: Budget = DEFAULT_BUDGET,
+    budget: SearchBudget = DEFAULT_BUDGET,
     retrain: bool = False,
     reweigh: bool = False,
     seed: int = 0,
@@ -244,7 +244,7 @@ def measure_fairness(
 def _retrained(
     subject: Subject,
     people: PeopleTable,
-    found: Found,
+    found: SearchResult,
     sample: Tensor,
     seed: int,
     on_progress: ProgressCallback | None,
@@ -271,7 +271,7 @@ def _reweighed(
     return module, measure_reweighing(people, decided, redecided, left_out.numpy(), seed)
 
 
-def _why_no_retraining(subject: Subject, people: PeopleTable, found: Found) -> str:
+def _why_no_retraining(subject: Subject, people: PeopleTable, found: SearchResult) -> str:
     if why_not := subject.no_gradients(people.levels[:1]):
         return why_not
     return _why_no_training(subject, people) if len(found) else "nothing was found"
@@ -284,7 +284,7 @@ def _why_no_training(subject: Subject, people: PeopleTable) -> str:
     return "" if has_weights else f"{subject.classifier.name} has no weights"
 
 
-def _drivers(subject: Subject, found: Found, draw: torch.Generator) -> tuple[Driver, ...]:
+def _drivers(subject: Subject, found: SearchResult, draw: torch.Generator) -> tuple[Driver, ...]:
     if not len(found):
         return ()
     domain = subject.domain
@@ -305,7 +305,7 @@ def _drivers(subject: Subject, found: Found, draw: torch.Generator) -> tuple[Dri
 
 
 def _examples(
-    people: PeopleTable, found: Found, draw: torch.Generator
+    people: PeopleTable, found: SearchResult, draw: torch.Generator
 ) -> tuple[DiscriminatoryPair, ...]:
     attributes, protected = people.domain.attributes, people.domain.protected
 

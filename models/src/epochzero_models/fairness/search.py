@@ -34,7 +34,7 @@ Learn = Callable[[Tensor, Tensor], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class SearchBudget:
     """Limits of a search, which ends at the first one that is reached.
 
     Attributes:
@@ -60,7 +60,7 @@ class Budget:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """The result of a search.
 
     Attributes:
@@ -88,7 +88,7 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
-class CheckResult:
+class InputCheck:
     """The result of checking inputs.
 
     Attributes:
@@ -109,7 +109,7 @@ class Archive:
         self,
         search: str,
         subject: Subject,
-        budget: Budget,
+        budget: SearchBudget,
         on_progress: ProgressCallback | None = None,
     ) -> None:
         self.search, self.subject, self.budget, self.on_progress = (
@@ -144,7 +144,7 @@ class Archive:
         """Return the number of instances found so far."""
         return len(self._seen)
 
-    def check(self, levels: Tensor, likely: Tensor | None = None) -> CheckResult:
+    def check(self, levels: Tensor, likely: Tensor | None = None) -> InputCheck:
         """Check inputs, shape (n, attributes), and store new instances.
 
         Args:
@@ -155,9 +155,9 @@ class Archive:
         self.checked += len(levels)
         new = self._add(levels, judged)
         self._report()
-        return CheckResult(judged.discriminates, judged.partner, new)
+        return InputCheck(judged.discriminates, judged.partner, new)
 
-    def follow(self, levels: Tensor, partners: Tensor) -> CheckResult:
+    def follow(self, levels: Tensor, partners: Tensor) -> InputCheck:
         """Check inputs for a walk: known instances are not evaluated again.
 
         Args:
@@ -172,9 +172,9 @@ class Archive:
             discriminates[asked], partner[asked] = found.discriminates, found.partner
             new[asked] = found.new
         self.checked += int(known.sum())
-        return CheckResult(discriminates, partner, new)
+        return InputCheck(discriminates, partner, new)
 
-    def found(self) -> Found:
+    def found(self) -> SearchResult:
         """Return what was found so far."""
         elapsed = self._elapsed()
         width = len(self.subject.domain.attributes)
@@ -185,7 +185,7 @@ class Archive:
         most = self.budget.instances
         levels, partners, outputs, others = (part[:most].long() for part in parts)
         course = (*self._course, (elapsed, len(self._seen)))
-        return Found(self.search, self.checked, levels, partners, outputs, others, elapsed, course)
+        return SearchResult(self.search, self.checked, levels, partners, outputs, others, elapsed, course)
 
     def _add(self, levels: Tensor, judged: Judged) -> Tensor:
         """Store unknown instances; return which ones they are."""
@@ -231,7 +231,7 @@ def exhaustive(archive: Archive) -> None:
 
 def chance(
     archive: Archive, draw: torch.Generator, seeds: int
-) -> Iterator[tuple[Tensor, CheckResult]]:
+) -> Iterator[tuple[Tensor, InputCheck]]:
     """Check inputs drawn uniformly from the domain, in batches, until the budget is exhausted.
 
     If one variant often gets another class, it is evaluated first.

@@ -9,7 +9,7 @@ import torch
 from epochzero_models.classifier import ProgressCallback
 from epochzero_models.fairness.adf import adf
 from epochzero_models.fairness.aequitas import aequitas
-from epochzero_models.fairness.search import Archive, Budget, Found, exhaustive, random_search
+from epochzero_models.fairness.search import Archive, SearchBudget, SearchResult, exhaustive, random_search
 from epochzero_models.fairness.subject import Subject
 from epochzero_models.fairness.table import PeopleTable
 
@@ -18,7 +18,7 @@ MOST = 5_000_000
 """Maximum number of inputs of an exhaustive search, whose results are held in memory."""
 
 
-def why_not_all(size: int, budget: Budget, seconds: float) -> str:
+def why_not_all(size: int, budget: SearchBudget, seconds: float) -> str:
     """Return why the budget does not suffice to check all inputs; empty if it does.
 
     Args:
@@ -40,11 +40,11 @@ def why_not_all(size: int, budget: Budget, seconds: float) -> str:
 def searched(
     subject: Subject,
     people: PeopleTable,
-    budget: Budget,
+    budget: SearchBudget,
     seconds: float,
     seed: int,
     on_progress: ProgressCallback | None = None,
-) -> tuple[list[Found], dict[str, str]]:
+) -> tuple[list[SearchResult], dict[str, str]]:
     """Return all instances if the budget suffices for all inputs, otherwise the results of the searches.
 
     Args:
@@ -70,10 +70,10 @@ def searched(
 
 
 def search_all(
-    subject: Subject, budget: Budget, on_progress: ProgressCallback | None = None
-) -> Found:
+    subject: Subject, budget: SearchBudget, on_progress: ProgressCallback | None = None
+) -> SearchResult:
     """Return all instances, however long it takes."""
-    every = Budget(inputs=subject.domain.size, clock=budget.clock)
+    every = SearchBudget(inputs=subject.domain.size, clock=budget.clock)
     archive = Archive(EXHAUSTIVE, subject, every, on_progress)
     exhaustive(archive)
     return archive.found()
@@ -82,10 +82,10 @@ def search_all(
 def compare_searches(
     subject: Subject,
     people: PeopleTable,
-    budget: Budget,
+    budget: SearchBudget,
     seed: int,
     on_progress: ProgressCallback | None = None,
-) -> list[Found]:
+) -> list[SearchResult]:
     """Run ADF, AEQUITAS and random search with the same budget each; without gradients, omit ADF."""
     searches: dict[str, Callable[[Archive, torch.Generator], None]] = {
         "ADF": lambda archive, draw: adf(archive, people.levels, draw),
@@ -94,7 +94,7 @@ def compare_searches(
     }
     if subject.no_gradients(people.levels[:1]):
         del searches["ADF"]
-    found: list[Found] = []
+    found: list[SearchResult] = []
     for name, search in searches.items():
         archive = Archive(name, subject, budget, on_progress)
         search(archive, torch.Generator().manual_seed(seed))

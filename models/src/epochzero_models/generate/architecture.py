@@ -41,7 +41,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class CellBlock:
     """Cells with the same stride and width.
 
     Attributes:
@@ -58,13 +58,13 @@ class Block:
 class Architecture:
     """Blocks with cells, from the input on; none for a linear classifier."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[CellBlock, ...]
 
 
 def architecture_of(product: Product) -> Architecture:
     """Return the architecture of a product; blocks and elements without cells are skipped."""
-    blocks: list[Block] = []
-    for block in _numbered(product, "Block"):
+    blocks: list[CellBlock] = []
+    for block in _numbered(product, "CellBlock"):
         cells = [
             _cell(product, f"{element}_Cell")
             for element in _numbered(product, f"{block}_Element")
@@ -74,7 +74,7 @@ def architecture_of(product: Product) -> Architecture:
             # The output of the last cell is the block's output, whatever cell it was intended for.
             cells[-1] = replace(cells[-1], passes_over=0)
             features = int(_chosen(product, f"{block}_features"))
-            blocks.append(Block(_chosen(product, f"{block}_stride"), features, tuple(cells)))
+            blocks.append(CellBlock(_chosen(product, f"{block}_stride"), features, tuple(cells)))
     return Architecture(tuple(blocks))
 
 

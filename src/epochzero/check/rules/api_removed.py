@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.rule import Claims, JobView, Rule, at_keyword, claim_at, guarded
-from epochzero.check.view.api import ApiChange, Use, installed, is_gone, uses
+from epochzero.check.view.api import ApiChange, ApiUse, installed, is_gone, uses
 
 _CATEGORIES = {
     "import": "library_not_found",
@@ -36,12 +36,12 @@ def _check(view: JobView) -> Claims:
             )
 
 
-def _is_handled(use: Use) -> bool:
+def _is_handled(use: ApiUse) -> bool:
     kinds = {"import": ImportError, "keyword": TypeError}
     return guarded(use.at, kinds.get(use.kind, AttributeError))
 
 
-def _consequence(use: Use) -> str:
+def _consequence(use: ApiUse) -> str:
     within, _, last = use.change.name.rpartition(".")
     if use.kind == "import":
         return f"ImportError: cannot import name {use.change.name!r}"

@@ -10,7 +10,7 @@ from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.syntax import Code, Function, code_of
 from epochzero.check.rule import Claims, JobView, Module, Program, Rule, claim_at
 from epochzero.check.view.loops import loops_around
-from epochzero.check.view.models import Models
+from epochzero.check.view.models import ProgramModels
 from epochzero.check.view.torch_usage import (
     does_anywhere,
     has_framework_loop,
@@ -47,7 +47,7 @@ def _check(view: JobView) -> Claims:
 
 def _in_training_mode(program: Program, module: Module, node: ast.AST) -> bool:
     """Whether a trained model is in training mode when an evaluation calls it."""
-    models = Models.of(program)
+    models = ProgramModels.of(program)
     block = node if isinstance(node, ast.With) else code_of(module).function(node) or node
     steps = {id(step) for step in optimizer_steps(program)}
     trained = False

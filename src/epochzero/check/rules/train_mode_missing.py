@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.syntax import code_of
 from epochzero.check.rule import Claims, JobView, Program, Rule, SourceLocation, claim_at
-from epochzero.check.view.loops import Loop, loops_around
-from epochzero.check.view.models import Model, Models
+from epochzero.check.view.loops import ProgramLoop, loops_around
+from epochzero.check.view.models import Model, ProgramModels
 from epochzero.check.view.torch_usage import makes_layers_with_modes, optimizer_steps
 
 _WITHOUT_GRADIENTS = {"torch.no_grad", "torch.inference_mode"}
@@ -40,7 +40,7 @@ def _check(view: JobView) -> Claims:
 
 
 def _left_in_evaluation(
-    program: Program, models: Models, model: Model, loop: Loop
+    program: Program, models: ProgramModels, model: Model, loop: ProgramLoop
 ) -> LibraryCall | None:
     """The ``eval()`` of an iteration that no ``train()`` follows before the next step.
 
@@ -59,7 +59,7 @@ def _left_in_evaluation(
     return None if is_meant else calls[at]
 
 
-def _ends(loop: Loop, call: LibraryCall) -> bool:
+def _ends(loop: ProgramLoop, call: LibraryCall) -> bool:
     """Whether the loop ends after the call, or the call runs in only one iteration."""
     place = loop.step_to(call.at)
     blocks = list(_blocks(loop.node.body, place)) if place is not None else []

@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 
-from epochzero.check.target.definitions import THING, Alias, Bound, Class, FunctionDefinition
+from epochzero.check.target.definitions import THING, Alias, Bound, ClassStatement, FunctionDefinition
 from epochzero.check.target.model import CallSignature
 from epochzero.check.target.source import ModuleSource, parse, quick
 
@@ -90,7 +90,7 @@ class _Library:
         self.path = [Path(folder) for folder in path]
         self._sources: dict[str, ModuleSource | None] = {}
         self._folders: dict[str, Path] = {}
-        self._members: dict[Class, tuple[Members, bool]] = {}
+        self._members: dict[ClassStatement, tuple[Members, bool]] = {}
         self._exports: dict[tuple[str, bool], tuple[dict[str, Bound], bool]] = {}
 
     # -- Modules -------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ class _Library:
             return found
         if isinstance(found, ModuleSource):
             return self.resolve(found.name, rest, steps + 1)
-        if isinstance(found, Class) and "." not in rest:
+        if isinstance(found, ClassStatement) and "." not in rest:
             return found.members.get(rest)
         return None
 
@@ -229,7 +229,7 @@ class _Library:
             names[name] = None
             if isinstance(known, FunctionDefinition):
                 names[name] = known.signature
-            elif isinstance(known, Class):
+            elif isinstance(known, ClassStatement):
                 names[name] = self.constructor(known)
                 if _at_home(known, name, found):
                     members, sure = self.members(known)
@@ -242,7 +242,7 @@ class _Library:
             names[ANY] = None
         return names
 
-    def members(self, known: Class) -> tuple[Members, bool]:
+    def members(self, known: ClassStatement) -> tuple[Members, bool]:
         """The public members of a class and its bases, and whether they are complete."""
         if known not in self._members:
             self._members[known] = ({}, False)  # a class that is its own base
@@ -264,16 +264,16 @@ class _Library:
             self._members[known] = (found, complete)
         return self._members[known]
 
-    def _of_base(self, known: Class, base: str | None) -> tuple[Members, bool]:
+    def _of_base(self, known: ClassStatement, base: str | None) -> tuple[Members, bool]:
         if base in _EMPTY_BASES:
             return {}, True
         parent = self.resolve(known.module, base) if base else None
-        if isinstance(parent, Class) and parent is not known:
+        if isinstance(parent, ClassStatement) and parent is not known:
             return self.members(parent)
         return {}, _ends(base) in _EMPTY_BASES
 
-    def constructor(self, known: Class, depth: int = 0) -> CallSignature | None:
-        """The parameters of ``Class(...)``; None if unknown."""
+    def constructor(self, known: ClassStatement, depth: int = 0) -> CallSignature | None:
+        """The parameters of ``ClassStatement(...)``; None if unknown."""
         if depth > _MOST_STEPS or known.opaque or "Protocol" in known.bases:
             return None
         if known.fields is not None and "__init__" not in known.members:
@@ -287,7 +287,7 @@ class _Library:
             if base in _EMPTY_BASES or _ends(base) in _EMPTY_BASES:
                 continue
             parent = self.resolve(known.module, base) if base else None
-            if not isinstance(parent, Class) or parent is known:
+            if not isinstance(parent, ClassStatement) or parent is known:
                 return None
             if self._makes(parent, depth) is None:
                 return None
@@ -295,7 +295,7 @@ class _Library:
                 return self.constructor(parent, depth + 1)
         return CallSignature()
 
-    def _makes(self, known: Class, depth: int) -> bool | None:
+    def _makes(self, known: ClassStatement, depth: int) -> bool | None:
         """Whether a class or a base of it has a constructor; None if unknown."""
         if depth > _MOST_STEPS:
             return None
@@ -305,12 +305,12 @@ class _Library:
             if base in _EMPTY_BASES or _ends(base) in _EMPTY_BASES:
                 continue
             parent = self.resolve(known.module, base) if base else None
-            makes = self._makes(parent, depth + 1) if isinstance(parent, Class) else None
+            makes = self._makes(parent, depth + 1) if isinstance(parent, ClassStatement) else None
             if makes is not False:
                 return makes
         return False
 
-    def _dataclass(self, known: Class, depth: int) -> CallSignature | None:
+    def _dataclass(self, known: ClassStatement, depth: int) -> CallSignature | None:
         """The constructor of a dataclass: the fields of its bases first."""
         fields: dict[str, tuple[bool, bool]] = {}
         for each in reversed(self._line(known, depth) or []):
@@ -327,7 +327,7 @@ class _Library:
             required_keywords=tuple(name for name in by_name if not fields[name][0]),
         )
 
-    def _line(self, known: Class, depth: int) -> list[Class] | None:
+    def _line(self, known: ClassStatement, depth: int) -> list[ClassStatement] | None:
         """A class and its bases; None if one cannot be read."""
         if depth > _MOST_STEPS:
             return None
@@ -336,14 +336,14 @@ class _Library:
             if base in _EMPTY_BASES or _ends(base) in _EMPTY_BASES:
                 continue
             parent = self.resolve(known.module, base) if base else None
-            above = self._line(parent, depth + 1) if isinstance(parent, Class) else None
+            above = self._line(parent, depth + 1) if isinstance(parent, ClassStatement) else None
             if above is None:
                 return None
             line += above
         return line
 
 
-def _at_home(known: Class, name: str, module: ModuleSource) -> bool:
+def _at_home(known: ClassStatement, name: str, module: ModuleSource) -> bool:
     """Whether a module is a public location of a class, not only a user of it."""
     return (
         known.module == module.name

@@ -134,7 +134,7 @@ class Thing:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Class:
+class ClassStatement:
     """A class statement.
 
     Attributes:
@@ -157,11 +157,11 @@ class Class:
     open: bool
 
 
-Bound: TypeAlias = FunctionDefinition | Alias | Thing | Class
+Bound: TypeAlias = FunctionDefinition | Alias | Thing | ClassStatement
 THING = Thing()
 
 
-def read_class(node: ast.ClassDef, text: str, module: str, *, stub: bool) -> Class:
+def read_class(node: ast.ClassDef, text: str, module: str, *, stub: bool) -> ClassStatement:
     """Read a class statement.
 
     Args:
@@ -189,7 +189,7 @@ def read_class(node: ast.ClassDef, text: str, module: str, *, stub: bool) -> Cla
     )
     bases = tuple(_base(each) for each in node.bases)
     fields = _fields(node) if "dataclass" in decorators else None
-    return Class(node.name, module, bases, members, fields, opaque, is_open)
+    return ClassStatement(node.name, module, bases, members, fields, opaque, is_open)
 
 
 def bind(names: dict[str, Bound], name: str, bound: Bound) -> None:

@@ -15,7 +15,7 @@ from epochzero.check.target.definitions import (
     THING,
     Alias,
     Bound,
-    Class,
+    ClassStatement,
     FunctionDefinition,
     bind,
     bind_function,
@@ -116,7 +116,7 @@ def _add(found: ModuleSource, reader: _Reader, *, fills: bool) -> None:
             found.names[name] = (
                 bound  # `conv = _C.conv`: the stub has the parameters of the compiled function
             )
-        elif fills and isinstance(known, Class) and isinstance(bound, Class):
+        elif fills and isinstance(known, ClassStatement) and isinstance(bound, ClassStatement):
             for member, definition in bound.members.items():
                 known.members.setdefault(member, definition)
     found.stars += reader.stars
@@ -290,7 +290,7 @@ class _Reader:
                 self._assign(inner, None)
             case ast.Attribute(value=ast.Name(id=owner), attr=name):
                 known_class = self.names.get(owner)
-                if isinstance(known_class, Class):
+                if isinstance(known_class, ClassStatement):
                     known_class.members[name] = THING
 
     def _extend(self, target: ast.expr, value: ast.expr | None) -> None:

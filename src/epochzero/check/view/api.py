@@ -54,7 +54,7 @@ class ApiChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ApiUse:
     """A use of a changed name or keyword.
 
     Attributes:
@@ -166,36 +166,36 @@ def class_of(name: str) -> str:
 
 
 @lru_cache(maxsize=1)  # Two rules query the same program in succession.
-def uses(program: Program) -> tuple[Use, ...]:
+def uses(program: Program) -> tuple[ApiUse, ...]:
     """The uses of changed names and keywords in a program."""
-    found: dict[tuple[SourceLocation, ApiChange], Use] = {}
+    found: dict[tuple[SourceLocation, ApiChange], ApiUse] = {}
     for use in (*_in_events(program), *_overrides(program)):
         line = SourceLocation(use.at.place.path, use.at.place.line)
         found.setdefault((line, use.change), use)
     return tuple(found.values())
 
 
-def _in_events(program: Program) -> Iterator[Use]:
+def _in_events(program: Program) -> Iterator[ApiUse]:
     for event in program.events:
         if isinstance(event, LibraryImport):
             for name in _imported(event):
-                yield from (Use(change, event.at, "import") for change in _named(name))
+                yield from (ApiUse(change, event.at, "import") for change in _named(name))
         elif isinstance(event, Lookup):
             if not event.item and not event.stored and (name := _looked(event)):
-                yield from (Use(change, event.at, "attribute") for change in _named(name))
+                yield from (ApiUse(change, event.at, "attribute") for change in _named(name))
         elif isinstance(event, LibraryCall):
             yield from _in_call(event)
 
 
-def _in_call(event: LibraryCall) -> Iterator[Use]:
+def _in_call(event: LibraryCall) -> Iterator[ApiUse]:
     name = class_of(event.name)
     for change in changes().get(name, ()):
         if not change.keyword:
-            yield Use(change, event.at, "attribute")
+            yield ApiUse(change, event.at, "attribute")
         elif change.keyword in event.keywords:
-            yield Use(change, event.at, "keyword")
+            yield ApiUse(change, event.at, "keyword")
     if not name.endswith("."):
-        yield from (Use(c, event.at, "attribute") for c in _named(name, above=True))
+        yield from (ApiUse(c, event.at, "attribute") for c in _named(name, above=True))
 
 
 def _named(name: str, above: bool = False) -> Iterator[ApiChange]:
@@ -222,7 +222,7 @@ def _looked(event: Lookup) -> str:
     return ""
 
 
-def _overrides(program: Program) -> Iterator[Use]:
+def _overrides(program: Program) -> Iterator[ApiUse]:
     """Methods that a class of the job defines for a library that no longer calls them."""
     reach = Reach.of(program)
     for module in program.modules.values():
@@ -233,7 +233,7 @@ def _overrides(program: Program) -> Iterator[Use]:
                     for change in changes().get(f"{class_of(base)}.{method.name}", ()):
                         if not change.keyword and (at := reach.at(module, cls)) is not None:
                             place = module.place(method)
-                            yield Use(change, Situation(place, at.via, at.phase), "override")
+                            yield ApiUse(change, Situation(place, at.via, at.phase), "override")
 
 
 def member(target: Target, name: str) -> tuple[bool | None, CallSignature | None, tuple[str, ...]]:

@@ -12,7 +12,7 @@ from epochzero.check.program.events import LibraryCall, LibraryImport
 from epochzero.check.program.model import Module, Program
 from epochzero.check.program.syntax import Code, code_of
 from epochzero.check.target.model import Target
-from epochzero.check.view.models import Models
+from epochzero.check.view.models import ProgramModels
 from epochzero.check.view.reachability import Reach
 
 
@@ -54,9 +54,9 @@ class JobView:
         return Reach.of(self.program)
 
     @cached_property
-    def models(self) -> Models:
+    def models(self) -> ProgramModels:
         """The models that the job trains and evaluates."""
-        return Models.of(self.program)
+        return ProgramModels.of(self.program)
 
     @cached_property
     def world(self) -> World:

@@ -19,7 +19,7 @@ _Node: TypeAlias = ast.For | ast.AsyncFor | ast.While
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class ProgramLoop:
     """A loop that the job runs.
 
     Attributes:
@@ -41,13 +41,13 @@ class Loop:
         return here if here.path == self.module.path and _has(self.node, here) else None
 
 
-def loops_around(program: Program, at: Situation) -> tuple[Loop, ...]:
+def loops_around(program: Program, at: Situation) -> tuple[ProgramLoop, ...]:
     """The loops around an event, the outermost first."""
-    found: list[Loop] = []
+    found: list[ProgramLoop] = []
     for depth, place in enumerate((*at.via, at.place)):
         module = program.by_path.get(place.path)
         if module is not None:
-            found += [Loop(module, node, at.via[:depth]) for node in _loops(module, place)]
+            found += [ProgramLoop(module, node, at.via[:depth]) for node in _loops(module, place)]
     return tuple(found)
 
 

@@ -35,7 +35,7 @@ _WRAPPERS = frozenset(
 )
 
 
-class Models:
+class ProgramModels:
     """The models of a program."""
 
     def __init__(self, program: Program) -> None:
@@ -48,9 +48,9 @@ class Models:
 
     @staticmethod
     @lru_cache(maxsize=1)  # All rules query the same program in succession.
-    def of(program: Program) -> Models:
+    def of(program: Program) -> ProgramModels:
         """The models of a program."""
-        return Models(program)
+        return ProgramModels(program)
 
     def _note(self, call: LibraryCall) -> None:
         made = _key(call.result)

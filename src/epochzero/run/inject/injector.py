@@ -20,7 +20,7 @@ from epochzero.run.inject.plan import COMPANIONS, Began, InjectionPlan
 from epochzero.run.observers.progress import ProgressWatcher
 from epochzero.run.observers.progress_reports import ProgressFileWatcher
 from epochzero.run.observers.ranks import rank_of
-from epochzero.run.observers.usage import Tree
+from epochzero.run.observers.usage import ProcessTree
 from epochzero.run.observers.watcher import Clock, EndJob, Watcher
 from epochzero.run.process.tree import send
 from epochzero.run.records.model import Decision, End, JobEvent, JobProgress, Record
@@ -91,7 +91,7 @@ class Injector(Watcher):
         """See `Watcher`."""
         self._clock = clock
         self._first = pid
-        self._tree = Tree(pid)
+        self._tree = ProcessTree(pid)
         for reader in self._readers:
             reader.started(pid, folder, clock)
         return iter(())

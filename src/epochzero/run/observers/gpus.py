@@ -19,7 +19,7 @@ _THROTTLED = {
 }  # fmt: skip
 
 
-class Gpus:
+class GpuReader:
     """The GPUs that a job may use; none where the library, its driver or a GPU is missing."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:

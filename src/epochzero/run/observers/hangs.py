@@ -25,14 +25,14 @@ from epochzero.platform import ProcessStatus, name_of
 from epochzero.run.observers import nccl_ras
 from epochzero.run.observers.child.stacks import FILE_VARIABLE
 from epochzero.run.observers.collectives import ask_for_dumps, read_dumps
-from epochzero.run.observers.gpus import Gpus
+from epochzero.run.observers.gpus import GpuReader
 from epochzero.run.observers.hang_report import HungRank, groups_of, log_of, report_of, who
 from epochzero.run.observers.kernel_waits import sleeps, waits_for
 from epochzero.run.observers.progress_reports import PROGRESS_FILE
 from epochzero.run.observers.ranks import rank_of
 from epochzero.run.observers.slow_ranks import STEPS_FOLDER, read_steps
 from epochzero.run.observers.stacks import Stack, StackReader
-from epochzero.run.observers.usage import Tree, is_python, scheduled, switches_of
+from epochzero.run.observers.usage import ProcessTree, is_python, scheduled, switches_of
 from epochzero.run.observers.watcher import Clock, EndJob, Watcher, load
 from epochzero.run.process.tree import below
 from epochzero.run.records.model import HANG_EVENT, HANG_OVER_EVENT, JobEvent, Record
@@ -158,7 +158,7 @@ class HangWatcher(Watcher):
         self._number = rank
         self._on_hang = on_hang
         self._on_event = on_event
-        self._gpus: Gpus | None = None
+        self._gpus: GpuReader | None = None
         self._blocked: _BlockedSamples | None = None
         self._hung: frozenset[int] = frozenset()
         self._moving_since: float | None = None
@@ -169,7 +169,7 @@ class HangWatcher(Watcher):
         """The time begins."""
         self._clock = clock
         self._folder = folder
-        self._tree = Tree(pid)
+        self._tree = ProcessTree(pid)
         self._stacks = StackReader(self._environment, folder / STACKS_FILE)
         self._progress = clock.now()[1]
         self._next_sample = self._progress + self._after / 2
@@ -298,7 +298,7 @@ class HangWatcher(Watcher):
 
     def _busy_gpus(self) -> int:
         if self._gpus is None:
-            self._gpus = Gpus(self._environment)
+            self._gpus = GpuReader(self._environment)
         return sum(gpu.utilization >= _BUSY_GPU for gpu in self._gpus.read())
 
     def _size_of_progress(self) -> tuple[int, int]:

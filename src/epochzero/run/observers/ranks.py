@@ -14,7 +14,7 @@ from pathlib import Path
 
 from epochzero.launchers import process_variables, rank_variables
 from epochzero.platform import ProcessStatus, process_status
-from epochzero.run.observers.usage import Tree, environment_of
+from epochzero.run.observers.usage import ProcessTree, environment_of
 from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.process.tree import below, send
 from epochzero.run.records.model import JobEvent, Record
@@ -91,7 +91,7 @@ class RankWatcher(Watcher):
     def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
         """No rank is known yet."""
         self._clock = clock
-        self._tree = Tree(pid)
+        self._tree = ProcessTree(pid)
         return ()
 
     def output(self, name: str, data: bytes) -> Iterable[Record]:

@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from epochzero.platform import ProcessStatus, memory_available, name_of
-from epochzero.run.observers.gpus import Gpus
-from epochzero.run.observers.usage import Tree
+from epochzero.run.observers.gpus import GpuReader
+from epochzero.run.observers.usage import ProcessTree
 from epochzero.run.observers.watcher import Clock, Watcher, load
 from epochzero.run.records.model import Record, Sample
 from epochzero.run.scheduler.slurm import memory_of_tasks
@@ -38,7 +38,7 @@ class SampleWatcher(Watcher):
     def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
         """Takes note of where counters stand."""
         self._clock = clock
-        self._tree = Tree(pid)
+        self._tree = ProcessTree(pid)
         self._network = _network()
         self._used = _Usage()
         self._last = (clock.now()[1], 0.0)
@@ -52,7 +52,7 @@ class SampleWatcher(Watcher):
             from epochzero.check.target.system import control_groups
 
             self._groups = control_groups()
-            self._gpus = Gpus(self._environment)
+            self._gpus = GpuReader(self._environment)
         processes = self._tree.read()
         if not processes:
             return ()

@@ -19,7 +19,7 @@ from statistics import median, median_low
 
 from epochzero.injected.companions import Companion
 from epochzero.run.observers.child.steps import FOLDER_VARIABLE, LAYOUT
-from epochzero.run.observers.gpus import Gpus
+from epochzero.run.observers.gpus import GpuReader
 from epochzero.run.observers.stacks import StackReader
 from epochzero.run.observers.usage import scheduled
 from epochzero.run.observers.watcher import Clock, Watcher
@@ -198,7 +198,7 @@ class SlowRankWatcher(Watcher):
         self._began = 0.0
         self._streaks: dict[int, _Streak] = {}
         self._over: list[tuple[int, _Streak, int]] = []
-        self._gpus: Gpus | None = None
+        self._gpus: GpuReader | None = None
 
     def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
         """The first window begins."""
@@ -290,7 +290,7 @@ class SlowRankWatcher(Watcher):
         if slow.gpu is None:
             return ""
         if self._gpus is None:
-            self._gpus = Gpus(self._environment)
+            self._gpus = GpuReader(self._environment)
         read = self._gpus.read()
         # torch counts the visible GPUs in the order of their indices here.
         by_device = dict(enumerate(read))

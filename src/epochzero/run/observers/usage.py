@@ -14,7 +14,7 @@ from epochzero.platform import ProcessStatus, process_status
 from epochzero.run.process.tree import below, living, started_at
 
 
-class Tree:
+class ProcessTree:
     """The processes that a job consists of, wherever their parents have left them.
 
     Attributes:

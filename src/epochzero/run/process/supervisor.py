@@ -36,7 +36,7 @@ from epochzero.run.process.terminal import Keys, Terminal
 from epochzero.run.records.journal import Journal
 from epochzero.run.records.model import End, JobEvent, Record, Start
 from epochzero.run.records.output import Logs
-from epochzero.run.scheduler import Allocation, allocation_of
+from epochzero.run.scheduler import SchedulerAllocation, allocation_of
 
 _DRAIN_S = 2.0
 """Output that a process outside the tree holds open is waited for so long."""
@@ -318,7 +318,7 @@ class _Attempt:
             self.guarding.signal(signal.SIGTERM)
             self.guarding.end(self.options.grace)
 
-    def _note_state(self, allocation: Allocation) -> None:
+    def _note_state(self, allocation: SchedulerAllocation) -> None:
         text = f"the allocation is over: its state in the scheduler is {allocation.state}"
         self.event("scheduler", text, state=allocation.state)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
-from epochzero.run.observers.usage import Tree, environment_of, is_python
+from epochzero.run.observers.usage import ProcessTree, environment_of, is_python
 from epochzero.run.observers.watcher import Clock, Watcher, load
 from epochzero.run.records.model import Record, Snapshot
 
@@ -52,7 +52,7 @@ class SnapshotWatcher(Watcher):
     def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
         """A job that ends at once needs no snapshot."""
         self._clock = clock
-        self._tree = Tree(pid)
+        self._tree = ProcessTree(pid)
         return ()
 
     def tick(self) -> Iterable[Record]:
@@ -133,7 +133,7 @@ def repository_of(folder: Path) -> tuple[str, str]:
     return repository.commit, repository.changes()
 
 
-def running_python(tree: Tree) -> Path | None:
+def running_python(tree: ProcessTree) -> Path | None:
     """The first Python that runs in a tree, as it was called: by that it knows its environment."""
     for process in sorted(tree.read(), key=lambda process: (process.started, process.pid)):
         if is_python(process.pid) and (program := _called(process.pid)) is not None:

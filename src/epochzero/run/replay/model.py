@@ -121,7 +121,7 @@ class Capture:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StepRow:
     """One row of the table of a step.
 
     Attributes:
@@ -177,7 +177,7 @@ class ReplayResult:
     largest_difference: float
     first_difference: int | None
     differences: tuple[str, ...]
-    table: tuple[Row, ...]
+    table: tuple[StepRow, ...]
     walked: FailureOrigin | None
     output: str
     seconds: float

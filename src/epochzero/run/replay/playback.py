@@ -16,7 +16,7 @@ from epochzero.errors import InputError
 from epochzero.injected.companions import AT_START, Companion, with_companions
 from epochzero.run.replay.capture import CAPTURE_COMPANIONS
 from epochzero.run.replay.child.inputs import PIPE
-from epochzero.run.replay.model import Capture, Position, ReplayResult, Row
+from epochzero.run.replay.model import Capture, Position, ReplayResult, StepRow
 from epochzero.run.replay.reading import failure_of, losses_of, position_of, read_capture
 from epochzero.run.replay.since import changed_since
 from epochzero.run.replay.verdict import ANEW, FED, OUTSIDE, compared, differences, is_same
@@ -277,5 +277,5 @@ def _replayed(
     )
 
 
-def _row(reported: Mapping[str, Any]) -> Row:
-    return Row(**{**reported, "shape": tuple(reported.get("shape", ()))})
+def _row(reported: Mapping[str, Any]) -> StepRow:
+    return StepRow(**{**reported, "shape": tuple(reported.get("shape", ()))})

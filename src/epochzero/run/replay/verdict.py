@@ -34,7 +34,7 @@ def is_same(expected: ReplayFailure, came: ReplayFailure | None) -> bool:
     return (expected.path, expected.line) == (came.path, came.line)
 
 
-class Comparison:
+class LossComparison:
     """Losses of the same backward passes in the captured run and in the replay.
 
     Attributes:
@@ -68,14 +68,14 @@ class Comparison:
 
 def compared(
     then: tuple[float, ...], at: Position, now: tuple[float, ...], ended: Position
-) -> Comparison:
+) -> LossComparison:
     """Compare losses.
 
     Args:
         then, now: losses of the last backward passes.
         at, ended: positions at which the two runs ended.
     """
-    found = Comparison()
+    found = LossComparison()
     first_then, first_now = at.backwards - len(then) + 1, ended.backwards - len(now) + 1
     for number in range(max(first_then, first_now, 1), min(at.backwards, ended.backwards) + 1):
         found.add(number, then[number - first_then], now[number - first_now])

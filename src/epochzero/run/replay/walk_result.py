@@ -15,7 +15,7 @@ WHYS = ("raised", "not_finite", "differs", "nothing")
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class TensorRange:
     """Properties of a tensor.
 
     Attributes:
@@ -60,8 +60,8 @@ class TracedOperator:
     line: int
     text: str
     of: str | None
-    inputs: tuple[Range, ...]
-    outputs: tuple[Range, ...]
+    inputs: tuple[TensorRange, ...]
+    outputs: tuple[TensorRange, ...]
     finite_in_float64: bool | None
     error: float | None
 
@@ -169,8 +169,8 @@ def _operator(record: Mapping[str, Any]) -> TracedOperator:
     )  # fmt: skip
 
 
-def _range(record: Mapping[str, Any]) -> Range:
-    return Range(**{**record, "shape": tuple(map(int, record["shape"]))})
+def _range(record: Mapping[str, Any]) -> TensorRange:
+    return TensorRange(**{**record, "shape": tuple(map(int, record["shape"]))})
 
 
 def _held(record: Mapping[str, Any]) -> TensorValues:

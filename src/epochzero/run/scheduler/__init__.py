@@ -20,7 +20,7 @@ _SCHEDULERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Allocation:
+class SchedulerAllocation:
     """What a scheduler knows of an allocation now.
 
     Attributes:
@@ -36,7 +36,7 @@ class Allocation:
     seconds_left: float | None = None
 
 
-def allocation_of(variables: Mapping[str, str]) -> Allocation | None:
+def allocation_of(variables: Mapping[str, str]) -> SchedulerAllocation | None:
     """The allocation that a job's variables name; None if its scheduler has no module or does not answer.
 
     Args:
@@ -45,5 +45,5 @@ def allocation_of(variables: Mapping[str, str]) -> Allocation | None:
     module = next((name for known, name in _SCHEDULERS.items() if variables.get(known)), None)
     if module is None:
         return None
-    found: Allocation | None = import_module(module).allocation(variables)
+    found: SchedulerAllocation | None = import_module(module).allocation(variables)
     return found

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from epochzero.http_client import request
-from epochzero.run.scheduler import Allocation
+from epochzero.run.scheduler import SchedulerAllocation
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _SECONDS = 5.0
@@ -39,7 +39,7 @@ _JOB_CONDITIONS = ("Failed", "FailureTarget", "SuccessCriteriaMet")
 """The last two are set before the pods are terminated."""
 
 
-def allocation(variables: Mapping[str, str]) -> Allocation | None:
+def allocation(variables: Mapping[str, str]) -> SchedulerAllocation | None:
     """See `epochzero.run.scheduler.allocation_of`."""
     namespace = _text("namespace")
     pods = f"/api/v1/namespaces/{namespace}/pods"
@@ -61,7 +61,7 @@ def allocation(variables: Mapping[str, str]) -> Allocation | None:
     return parse_pod(pod, job, datetime.now(UTC))
 
 
-def parse_pod(pod: Mapping[str, Any], job: Mapping[str, Any], now: datetime) -> Allocation:
+def parse_pod(pod: Mapping[str, Any], job: Mapping[str, Any], now: datetime) -> SchedulerAllocation:
     """The allocation that a pod has.
 
     Args:
@@ -80,14 +80,14 @@ def parse_pod(pod: Mapping[str, Any], job: Mapping[str, Any], now: datetime) -> 
         state = "OUT_OF_MEMORY"
     left = _seconds_left(job, now)
     if not state and not ends:
-        return Allocation("RUNNING", True, False, left)
+        return SchedulerAllocation("RUNNING", True, False, left)
     if not state and left is not None and left <= 0:
         state = "TIMEOUT"
     # A Job that is suspended deletes its pods and makes others when it continues: a queue such as Kueue does that.
     if not state and job.get("spec", {}).get("suspend"):
         state = "REQUEUED"
     state = state or "CANCELLED"
-    return Allocation(state, False, state == "CANCELLED", left)
+    return SchedulerAllocation(state, False, state == "CANCELLED", left)
 
 
 def _conditions(status: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:

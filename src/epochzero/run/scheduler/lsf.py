@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from epochzero.run.scheduler import Allocation
+from epochzero.run.scheduler import SchedulerAllocation
 from epochzero.run.scheduler.commands import answer, seconds
 
 _FIELDS = "jobid stat exit_code exit_reason time_left"
@@ -27,7 +27,7 @@ _STATES = {
 }  # fmt: skip
 
 
-def allocation(variables: Mapping[str, str]) -> Allocation | None:
+def allocation(variables: Mapping[str, str]) -> SchedulerAllocation | None:
     """See `epochzero.run.scheduler.allocation_of`."""
     number, index = variables.get("LSB_JOBID", ""), variables.get("LSB_JOBINDEX", "0")
     name = f"{number}[{index}]" if index not in ("", "0") else number
@@ -37,14 +37,14 @@ def allocation(variables: Mapping[str, str]) -> Allocation | None:
     return None
 
 
-def parse_job(fields: Mapping[str, Any]) -> Allocation:
+def parse_job(fields: Mapping[str, Any]) -> SchedulerAllocation:
     """The allocation that a record of ``bjobs -json`` describes."""
     # A job that bkill has just signaled is RUN with a reason, until its processes are gone.
     reason = _REASON.search(str(fields.get("EXIT_REASON", "")))
     state = _STATES.get(reason[0] if reason else str(fields.get("STAT", "")), "FAILED")
     # Such as "0:42 L"; E and X are of estimates.
     left = str(fields.get("TIME_LEFT", "")).split()
-    return Allocation(
+    return SchedulerAllocation(
         state=state,
         runs=state == "RUNNING",
         cancelled=state == "CANCELLED",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 
-from epochzero.run.scheduler import Allocation
+from epochzero.run.scheduler import SchedulerAllocation
 from epochzero.run.scheduler.commands import answer, seconds
 
 _RUNS = frozenset("RSUB")
@@ -23,13 +23,13 @@ _SIGNALED = 256
 _FIELD = re.compile(r"^\s+([\w.]+) = (.*)$", re.MULTILINE)
 
 
-def allocation(variables: Mapping[str, str]) -> Allocation | None:
+def allocation(variables: Mapping[str, str]) -> SchedulerAllocation | None:
     """See `epochzero.run.scheduler.allocation_of`."""
     fields = dict(_FIELD.findall(answer(("qstat", "-f", variables.get("PBS_JOBID", "")))))
     return parse_job(fields, datetime.now()) if fields.get("job_state") else None
 
 
-def parse_job(fields: Mapping[str, str], now: datetime) -> Allocation | None:
+def parse_job(fields: Mapping[str, str], now: datetime) -> SchedulerAllocation | None:
     """The allocation that the attributes of ``qstat -f`` describe; None if it is over and they do not show how it ended, as
     those of Slurm's ``qstat``.
 
@@ -60,4 +60,4 @@ def parse_job(fields: Mapping[str, str], now: datetime) -> Allocation | None:
     else:
         state = "CANCELLED"
     left = None if limit is None else limit - used
-    return Allocation(state, state == "RUNNING", state == "CANCELLED", left)
+    return SchedulerAllocation(state, state == "RUNNING", state == "CANCELLED", left)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 
-from epochzero.run.scheduler import Allocation
+from epochzero.run.scheduler import SchedulerAllocation
 from epochzero.run.scheduler.commands import answer
 
 _COMPLETING_S = 3600.0
@@ -29,7 +29,7 @@ _RUNS = frozenset(("RUNNING", "CONFIGURING", "RESIZING", "SUSPENDED", "STOPPED",
 _QUEUED = frozenset(("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"))
 
 
-def allocation(variables: Mapping[str, str]) -> Allocation | None:
+def allocation(variables: Mapping[str, str]) -> SchedulerAllocation | None:
     """See `epochzero.run.scheduler.allocation_of`."""
     fields = show_job(variables.get("SLURM_JOB_ID", ""))
     restarts = variables.get("SLURM_RESTART_COUNT", "")
@@ -109,7 +109,7 @@ def show_job(number: str, environment: Mapping[str, str] | None = None) -> Mappi
     return dict(_FIELD.findall(lines.partition("\n")[0]))
 
 
-def parse_job(fields: Mapping[str, str], now: datetime, *, restarts: int = 0) -> Allocation:
+def parse_job(fields: Mapping[str, str], now: datetime, *, restarts: int = 0) -> SchedulerAllocation:
     """The allocation that the fields of ``scontrol show job`` describe.
 
     Args:
@@ -118,7 +118,7 @@ def parse_job(fields: Mapping[str, str], now: datetime, *, restarts: int = 0) ->
         restarts: how often Slurm had requeued the job when it was started.
     """
     state = _state(fields, restarts)
-    return Allocation(
+    return SchedulerAllocation(
         state=state,
         runs=state in _RUNS,
         cancelled=state == "CANCELLED",

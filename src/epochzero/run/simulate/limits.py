@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from epochzero.platform import ProcessStatus
-from epochzero.run.observers.usage import Tree
+from epochzero.run.observers.usage import ProcessTree
 from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.process.tree import send
 from epochzero.run.records.model import JobEvent, Record
@@ -54,7 +54,7 @@ class LimitWatcher(Watcher):
         """See `Watcher`."""
         self._clock = clock
         if self._memory is not None or self._time is not None:
-            self._tree = Tree(pid)
+            self._tree = ProcessTree(pid)
             threading.Thread(target=self._look, daemon=True).start()
         details = {f"{aspect.how} {aspect.what}": aspect.text for aspect in self._plan.aspects}
         yield JobEvent(*clock.now(), EVENT, f"ran on {self._plan.name}, simulated", details=details)

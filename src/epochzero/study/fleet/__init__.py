@@ -6,6 +6,6 @@ write_report(studied.report, Path("report/"))
 
 from __future__ import annotations
 
-from epochzero.study.fleet.assumptions import Assumption, assumptions, with_own
+from epochzero.study.fleet.assumptions import FleetAssumption, assumptions, with_own
 from epochzero.study.fleet.model import Outcome, expected, simulated
 from epochzero.study.fleet.report import FleetStudied, study_fleet

@@ -30,7 +30,7 @@ _LARGEST = {
 
 
 @dataclass(frozen=True, slots=True)
-class Assumption:
+class FleetAssumption:
     """An uncertain number.
 
     Attributes:
@@ -64,7 +64,7 @@ class Assumption:
 
 
 @cache
-def assumptions() -> Mapping[str, Assumption]:
+def assumptions() -> Mapping[str, FleetAssumption]:
     """Return all assumptions, by name."""
     found = {}
     for name in ("published", "measured"):
@@ -76,11 +76,11 @@ def assumptions() -> Mapping[str, Assumption]:
                     sorted({f"bench/results/{place[0]}.json" for place in places.values()})
                 )
                 fields = {"source": f"measured: {benches}", **fields}
-            found[key] = Assumption(**fields)
+            found[key] = FleetAssumption(**fields)
     return found
 
 
-def with_own(path: Path) -> Mapping[str, Assumption]:
+def with_own(path: Path) -> Mapping[str, FleetAssumption]:
     """Return the assumptions with replacements from a TOML file: a number, or ``low`` and ``high``.
 
     Raises:
@@ -100,7 +100,7 @@ def with_own(path: Path) -> Mapping[str, Assumption]:
     return found
 
 
-def _own(path: Path, name: str, value: Any, assumption: Assumption) -> Assumption:
+def _own(path: Path, name: str, value: Any, assumption: FleetAssumption) -> FleetAssumption:
     fields = value if isinstance(value, dict) else {"low": value, "high": value}
     low, mode, high = (_number(fields.get(key)) for key in ("low", "mode", "high"))
     if low is None or high is None or not 0 <= low <= (low if mode is None else mode) <= high:
@@ -109,7 +109,7 @@ def _own(path: Path, name: str, value: Any, assumption: Assumption) -> Assumptio
         )
     if high > (largest := _LARGEST.get(name, 1.0)):
         raise InputError(f"{path}: {name}: {high:g} is more than {largest:g} ({assumption.unit})")
-    return Assumption(
+    return FleetAssumption(
         assumption.title, assumption.unit, low, high, str(fields.get("source", path.name)), mode
     )
 
@@ -120,7 +120,7 @@ def _number(value: Any) -> float | None:
 
 
 def draw(
-    given: Mapping[str, Assumption], count: int, generator: np.random.Generator
+    given: Mapping[str, FleetAssumption], count: int, generator: np.random.Generator
 ) -> list[dict[str, float]]:
     """Draw independent sets of values."""
     columns = {name: assumption.at(generator.random(count)) for name, assumption in given.items()}

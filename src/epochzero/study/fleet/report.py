@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from epochzero.reports.figures import Figure, ranges, require_matplotlib
-from epochzero.reports.page import Report, Section
-from epochzero.reports.tables import Column, Row, Table
-from epochzero.study.fleet.assumptions import Assumption, draw
+from epochzero.reports.page import ReportPage, Section
+from epochzero.reports.tables import TableColumn, Row, Table
+from epochzero.study.fleet.assumptions import FleetAssumption, draw
 from epochzero.study.fleet.model import Outcome, expected, simulated
 
 SCHEMA = "epochzero.study.simulate/1"
@@ -37,12 +37,12 @@ class FleetStudied:
         summary: the main numbers in their JSON form (``docs/json.md``).
     """
 
-    report: Report
+    report: ReportPage
     summary: Mapping[str, Any]
 
 
 def study_fleet(
-    given: Mapping[str, Assumption],
+    given: Mapping[str, FleetAssumption],
     jobs_per_day: Sequence[int],
     days: int,
     *,
@@ -81,7 +81,7 @@ def study_fleet(
     )
     summary = _summary(fleets, days, draws, seed)
     lead = _lead(fleets[largest], largest, days)
-    return FleetStudied(Report("What checking, retrying and diagnosing save", lead, sections), summary)  # fmt: skip
+    return FleetStudied(ReportPage("What checking, retrying and diagnosing save", lead, sections), summary)  # fmt: skip
 
 
 def _percentiles(values: Sequence[float]) -> tuple[float, float, float]:
@@ -114,10 +114,10 @@ def _saved(fleets: Mapping[int, Sequence[Outcome]], days: int) -> list[Table]:
             cells = (cell for row in (gpu, share, people) for cell in _cells(row))
             rows.append((f"{size:,} jobs a day: {title}", *cells))
     columns = (
-        Column("Saved by"),
-        Column("GPU hours a day", "number"), Column("GPU hours, 5–95 %", "interval", interval_of="number"),
-        Column("Of all GPU time", "share"), Column("Of all, 5–95 %", "interval"),
-        Column("People's hours a day", "number"), Column("People, 5–95 %", "interval", interval_of="number"),
+        TableColumn("Saved by"),
+        TableColumn("GPU hours a day", "number"), TableColumn("GPU hours, 5–95 %", "interval", interval_of="number"),
+        TableColumn("Of all GPU time", "share"), TableColumn("Of all, 5–95 %", "interval"),
+        TableColumn("People's hours a day", "number"), TableColumn("People, 5–95 %", "interval", interval_of="number"),
     )  # fmt: skip
     note = "Medians. What two tools would both save counts once in “All together”."
     draws = len(next(iter(fleets.values())))
@@ -157,10 +157,10 @@ def _cost(fleets: Mapping[int, Sequence[Outcome]], days: int) -> Table:
         rows.append((f"{size:,} jobs a day", failures[1], wasted[1], (wasted[0], wasted[2]), share[1],
                      (share[0], share[2]), caught[1], given_up[1]))  # fmt: skip
     columns = (
-        Column("Fleet"), Column("Failed jobs a day", "number"), Column("Wasted GPU hours a day", "number"),
-        Column("Wasted, 5–95 %", "interval", interval_of="number"), Column("Of all GPU time", "share"),
-        Column("Of all, 5–95 %", "interval"), Column("Predicted", "number"),
-        Column("Given up wrongly", "number"),
+        TableColumn("Fleet"), TableColumn("Failed jobs a day", "number"), TableColumn("Wasted GPU hours a day", "number"),
+        TableColumn("Wasted, 5–95 %", "interval", interval_of="number"), TableColumn("Of all GPU time", "share"),
+        TableColumn("Of all, 5–95 %", "interval"), TableColumn("Predicted", "number"),
+        TableColumn("Given up wrongly", "number"),
     )  # fmt: skip
     notes = (
         "Without tools: first attempts that fail, and retries that fail. Predicted: failed jobs a day that "
@@ -170,7 +170,7 @@ def _cost(fleets: Mapping[int, Sequence[Outcome]], days: int) -> Table:
                  "simulations of each fleet", notes=notes)  # fmt: skip
 
 
-def _sensitivity(given: Mapping[str, Assumption]) -> list[Table | Figure | str]:
+def _sensitivity(given: Mapping[str, FleetAssumption]) -> list[Table | Figure | str]:
     """Vary each assumption between its 5th and 95th percentile, with the others at their medians."""
     medians = {name: float(assumption.at(0.5)) for name, assumption in given.items()}
 
@@ -198,8 +198,8 @@ def _sensitivity(given: Mapping[str, Assumption]) -> list[Table | Figure | str]:
         middle=middle,
     )  # fmt: skip
     columns = (
-        Column("Assumption"), Column("5th percentile", "number"), Column("95th percentile", "number"),
-        Column("Saved at the 5th", "share"), Column("Saved at the 95th", "share"),
+        TableColumn("FleetAssumption"), TableColumn("5th percentile", "number"), TableColumn("95th percentile", "number"),
+        TableColumn("Saved at the 5th", "share"), TableColumn("Saved at the 95th", "share"),
     )  # fmt: skip
     table = Table(
         "sensitivity", "What matters most", columns, tuple(rows), len(rows), "assumptions"
@@ -210,13 +210,13 @@ def _sensitivity(given: Mapping[str, Assumption]) -> list[Table | Figure | str]:
     return [figure, note, table]
 
 
-def _assumptions(given: Mapping[str, Assumption]) -> Table:
+def _assumptions(given: Mapping[str, FleetAssumption]) -> Table:
     rows: tuple[Row, ...] = tuple(
         (a.title, name, a.low, a.mode, a.high, a.unit, a.source) for name, a in given.items()
     )
     columns = (
-        Column("Assumption"), Column("Name", "code"), Column("Low", "number"), Column("Likeliest", "number"),
-        Column("High", "number"), Column("Unit"), Column("Source"),
+        TableColumn("FleetAssumption"), TableColumn("Name", "code"), TableColumn("Low", "number"), TableColumn("Likeliest", "number"),
+        TableColumn("High", "number"), TableColumn("Unit"), TableColumn("Source"),
     )  # fmt: skip
     note = "Triangular between low and high; uniform where nothing is likeliest. All are drawn independently."
     return Table(

@@ -11,7 +11,7 @@ from typing import Any
 
 from epochzero.code import Repository, Unit, is_test, language_of
 from epochzero.code.parse import parse
-from epochzero.study.importing.links import Commit
+from epochzero.study.importing.links import CandidateCommit
 
 _CHANGES = {"A": "ADD", "D": "DELETE", "M": "MODIFY", "R": "RENAME", "T": "MODIFY"}
 _HUNK = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -51,7 +51,7 @@ def is_code(path: str) -> bool:
     return language_of(path) not in _NO_CODE and not is_test(path)
 
 
-def changed_by(repository: Repository, commit: Commit) -> list[Changed]:
+def changed_by(repository: Repository, commit: CandidateCommit) -> list[Changed]:
     """Return the files that a commit changed relative to its first parent.
 
     Raises:
@@ -71,7 +71,7 @@ def changed_by(repository: Repository, commit: Commit) -> list[Changed]:
     return files
 
 
-def fix_record(repository: Repository, commit: Commit, files: Sequence[Changed]) -> dict[str, Any]:
+def fix_record(repository: Repository, commit: CandidateCommit, files: Sequence[Changed]) -> dict[str, Any]:
     """Return the fix in the shared format."""
     return {
         "sha": commit.sha,

@@ -44,7 +44,7 @@ _PULL = re.compile(r"^Merge pull request #(?P<merged>\d+)|\(#(?P<squashed>\d+)\)
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class CandidateCommit:
     """A commit.
 
     Attributes:
@@ -71,7 +71,7 @@ class Link:
     """
 
     issue: int
-    commit: Commit
+    commit: CandidateCommit
     rule: str
 
     @property
@@ -80,7 +80,7 @@ class Link:
         return CERTAINTIES[self.rule]
 
 
-def read_commits(git: Git) -> list[Commit]:
+def read_commits(git: Git) -> list[CandidateCommit]:
     """Return the commits reachable from HEAD, latest first.
 
     Raises:
@@ -91,13 +91,13 @@ def read_commits(git: Git) -> list[Commit]:
     )
     fields = (record.strip("\n").split("\0") for record in output.split("\0\x1e"))
     return [
-        Commit(sha, float(time), len(parents.split()), message)
+        CandidateCommit(sha, float(time), len(parents.split()), message)
         for sha, time, parents, message in (field for field in fields if len(field) == 4)
     ]
 
 
 def links(
-    issues: Sequence[Issue], commits: Sequence[Commit], project: str, *, loose: bool = False
+    issues: Sequence[Issue], commits: Sequence[CandidateCommit], project: str, *, loose: bool = False
 ) -> dict[int, list[Link]]:
     """Return, for each issue with any, the commits that may have fixed it, most certain first.
 
@@ -131,7 +131,7 @@ def links(
 
 
 def _by_words(
-    issues: Mapping[int, Issue], commits: Iterable[Commit], project: str
+    issues: Mapping[int, Issue], commits: Iterable[CandidateCommit], project: str
 ) -> Iterator[Link]:
     """Link messages that close an issue, or mention it and describe a fix."""
     for commit in commits:
@@ -148,11 +148,11 @@ def _by_words(
 
 
 def _by_pulls(
-    issues: Mapping[int, Issue], commits: Iterable[Commit], project: str
+    issues: Mapping[int, Issue], commits: Iterable[CandidateCommit], project: str
 ) -> Iterator[Link]:
     """Link commits that merged a pull request which closes an issue."""
-    of_pull: dict[int, Commit] = {}
-    by_sha: dict[str, Commit] = {}
+    of_pull: dict[int, CandidateCommit] = {}
+    by_sha: dict[str, CandidateCommit] = {}
     for commit in commits:
         by_sha[commit.sha] = commit
         subject = commit.message.partition("\n")[0]
@@ -165,7 +165,7 @@ def _by_pulls(
                 yield Link(number, commit_of, "pull_request_closes")
 
 
-def _by_time(issues: Iterable[Issue], commits: Sequence[Commit]) -> Iterator[Link]:
+def _by_time(issues: Iterable[Issue], commits: Sequence[CandidateCommit]) -> Iterator[Link]:
     """Link fixes that were committed near the closing of an issue and share enough words with its title."""
     fixes = [
         (commit, set(words(commit.message.partition("\n")[0])))
@@ -200,7 +200,7 @@ def _name(project: str) -> str:
     return project.rpartition("/")[2].lower()
 
 
-def _in_time(issue: Issue, commit: Commit) -> bool:
+def _in_time(issue: Issue, commit: CandidateCommit) -> bool:
     begun = issue.opened is None or commit.time >= issue.opened
     return begun and (issue.closed is None or commit.time <= issue.closed + AFTER_END_S)
 

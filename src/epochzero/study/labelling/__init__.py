@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from epochzero.study.labelling.compare import compare, disagreements, exported
 from epochzero.study.labelling.folder import LabelFolder
-from epochzero.study.labelling.items import Item, Items, read_items
+from epochzero.study.labelling.items import LabelItem, LabelItems, read_items
 from epochzero.study.labelling.scheme import Scheme, load_scheme
 from epochzero.study.labelling.session import Session, View
 
 __all__ = [
-    "Item",
-    "Items",
+    "LabelItem",
+    "LabelItems",
     "LabelFolder",
     "Scheme",
     "Session",

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from epochzero.reports.statistics import (
-    Agreement,
+    ClassAgreement,
     ClassScores,
     agreement,
     class_scores,
     confusion,
     fleiss_kappa,
 )
-from epochzero.study.labelling.items import Item
+from epochzero.study.labelling.items import LabelItem
 from epochzero.study.labelling.journal import Labels
 from epochzero.study.labelling.scheme import Answers, Question, Scheme
 
@@ -41,7 +41,7 @@ class QuestionAgreement:
     question: str
     records: int
     agreed: int
-    pairs: Mapping[tuple[str, str], Agreement]
+    pairs: Mapping[tuple[str, str], ClassAgreement]
     fleiss: float | None
     fleiss_records: int
     labels: tuple[ClassScores, ...]
@@ -58,7 +58,7 @@ class LabelledRecord:
         notes: by annotator.
     """
 
-    item: Item
+    item: LabelItem
     answers: Mapping[str, Answers]
     notes: Mapping[str, str]
 
@@ -77,7 +77,7 @@ class LabelledRecord:
 
 
 def _labelled(
-    scheme: Scheme, items: Sequence[Item], annotators: Mapping[str, Labels]
+    scheme: Scheme, items: Sequence[LabelItem], annotators: Mapping[str, Labels]
 ) -> Iterator[LabelledRecord]:
     for item in items:
         answers: dict[str, dict[str, str]] = {}
@@ -89,14 +89,14 @@ def _labelled(
 
 
 def disagreements(
-    scheme: Scheme, items: Sequence[Item], annotators: Mapping[str, Labels]
+    scheme: Scheme, items: Sequence[LabelItem], annotators: Mapping[str, Labels]
 ) -> list[LabelledRecord]:
     """Return the records that two annotators answered differently, in file order."""
     return [record for record in _labelled(scheme, items, annotators) if record.differing]
 
 
 def compare(
-    scheme: Scheme, items: Sequence[Item], annotators: Mapping[str, Labels], *, seed: int = 0
+    scheme: Scheme, items: Sequence[LabelItem], annotators: Mapping[str, Labels], *, seed: int = 0
 ) -> tuple[QuestionAgreement, ...]:
     """Compute the agreement on each question that two annotators answered for some record.
 
@@ -147,7 +147,7 @@ def _of_question(
 
 def exported(
     scheme: Scheme,
-    items: Sequence[Item],
+    items: Sequence[LabelItem],
     annotators: Mapping[str, Labels],
     adjudicated: Mapping[str, Labels],
 ) -> Iterator[dict[str, Any]]:

@@ -27,7 +27,7 @@ _SHOWN: Mapping[int, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class LabelItem:
     """A record to label.
 
     Attributes:
@@ -62,7 +62,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class LabelItems:
     """The records of a file, or the jobs of a directory.
 
     Attributes:
@@ -70,11 +70,11 @@ class Items:
         left_out: number of records that cannot be labeled, by reason.
     """
 
-    items: tuple[Item, ...]
+    items: tuple[LabelItem, ...]
     left_out: Mapping[str, int]
 
 
-def read_items(path: Path) -> Items:
+def read_items(path: Path) -> LabelItems:
     """Read a JSON Lines file, optionally compressed by gzip, or the logs of a directory.
 
     In a directory, each subdirectory is a record with all its logs, and each log directly in it is one.
@@ -93,20 +93,20 @@ def read_items(path: Path) -> Items:
             f"{path} contains no records to label{f' ({why})' if why else ''}. Each line must be a JSON object "
             f"with one of {', '.join((*_TITLES, *_TEXTS))}"
         )
-    return Items(tuple(found.values()), left_out)
+    return LabelItems(tuple(found.values()), left_out)
 
 
-def _of_folder(folder: Path, builder: CorpusBuilder) -> dict[str, Item]:
+def _of_folder(folder: Path, builder: CorpusBuilder) -> dict[str, LabelItem]:
     found = {}
     for name, logs, inside in jobs_in(folder, builder):
         path = logs[0].path
         identity = name if inside or path is None else path.name
-        found[identity] = Item(identity, {"id": identity}, logs)
+        found[identity] = LabelItem(identity, {"id": identity}, logs)
     return found
 
 
-def _of_file(path: Path, builder: CorpusBuilder) -> dict[str, Item]:
-    found: dict[str, Item] = {}
+def _of_file(path: Path, builder: CorpusBuilder) -> dict[str, LabelItem]:
+    found: dict[str, LabelItem] = {}
     for number, record in enumerate(records_in(path, builder), 1):
         if record is None:
             continue
@@ -121,7 +121,7 @@ def _of_file(path: Path, builder: CorpusBuilder) -> dict[str, Item]:
         if identity in found:
             builder.leave_out("has the id of an earlier record")
             continue
-        found[identity] = Item(identity, record)
+        found[identity] = LabelItem(identity, record)
     return found
 
 

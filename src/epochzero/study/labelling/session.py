@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from epochzero.study.labelling.items import Item, visible
+from epochzero.study.labelling.items import LabelItem, visible
 from epochzero.study.labelling.journal import LabelJournal
 from epochzero.study.labelling.scheme import KEYS, Choice, Question, Scheme
 
@@ -33,7 +33,7 @@ class View:
         labelled, skipped, total: numbers of records.
     """
 
-    item: Item | None
+    item: LabelItem | None
     question: Question | None
     choices: Mapping[str, Choice]
     chosen_by: Mapping[str, Sequence[str]]
@@ -56,7 +56,7 @@ class Session:
 
     def __init__(
         self,
-        items: Sequence[Item],
+        items: Sequence[LabelItem],
         scheme: Scheme,
         journal: LabelJournal,
         adjudicated: Mapping[str, LabelledRecord] | None = None,
@@ -124,7 +124,7 @@ class Session:
         if item := self._current():
             self._journal.add("note", item.id, value=visible(text.strip())[:LONGEST_NOTE])
 
-    def _current(self) -> Item | None:
+    def _current(self) -> LabelItem | None:
         if not self._open:
             return None
         skips = self._labels.skips

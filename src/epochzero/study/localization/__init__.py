@@ -18,9 +18,9 @@ from epochzero.study.localization.measuring import (
     measure,
 )
 from epochzero.study.localization.readers import Reports, read_reports
-from epochzero.study.localization.selection import Selection, select
+from epochzero.study.localization.selection import BugSelection, select
 from epochzero.study.localization.studied import LocalizationStudied, study_localization
-from epochzero.study.localization.subjects import Subject, subjects_of
+from epochzero.study.localization.subjects import StudyBug, subjects_of
 
 __all__ = [
     "DEFAULT_TECHNIQUES",
@@ -29,10 +29,10 @@ __all__ = [
     "LocalizationStudied",
     "Measured",
     "Reports",
-    "Selection",
+    "BugSelection",
     "StudyFinding",
     "StudyProgress",
-    "Subject",
+    "StudyBug",
     "bug_of",
     "bugs_of",
     "clones",

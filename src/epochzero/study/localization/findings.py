@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from epochzero.locate.techniques import TECHNIQUES
 from epochzero.reports.statistics import Estimate
-from epochzero.reports.tables import FEW, Column, Table
+from epochzero.reports.tables import FEW, TableColumn, Table
 from epochzero.study.analyses import Parts
 from epochzero.study.comparison import compare, mean
 from epochzero.study.localization.subjects import (
     DEEP_LEARNING,
     SYSTEMS,
     TRADITIONAL,
-    Subject,
+    StudyBug,
     difference,
     precisions,
     projects,
@@ -58,7 +58,7 @@ class StudyFinding:
 
 
 def findings(
-    subjects: Sequence[Subject], techniques: Sequence[str], seed: int = 0
+    subjects: Sequence[StudyBug], techniques: Sequence[str], seed: int = 0
 ) -> list[StudyFinding]:
     """Return all findings, including those that these bugs cannot decide.
 
@@ -77,12 +77,12 @@ def findings(
     ]
 
 
-def findings_table(found: Sequence[StudyFinding], subjects: Sequence[Subject]) -> Parts:
+def findings_table(found: Sequence[StudyFinding], subjects: Sequence[StudyBug]) -> Parts:
     """Return the closing table."""
     columns = (
-        Column("The study's value"), Column("There"), Column("Above 0 where it holds"),
-        Column("Bugs"), Column("Here", "score"), Column("95 %", "interval", interval_of="score"),
-        Column("Verdict"),
+        TableColumn("The study's value"), TableColumn("There"), TableColumn("Above 0 where it holds"),
+        TableColumn("Bugs"), TableColumn("Here", "score"), TableColumn("95 %", "interval", interval_of="score"),
+        TableColumn("Verdict"),
     )  # fmt: skip
     rows = tuple(
         (finding.text, finding.source, finding.measure, " and ".join(f"{n:,}" for n in finding.n), finding.value.value,
@@ -109,10 +109,10 @@ def _finding(
     return StudyFinding(text, source, measure, value, n, verdict, why)
 
 
-def _of_systems(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> list[StudyFinding]:
+def _of_systems(subjects: Sequence[StudyBug], used: Sequence[str], seed: int) -> list[StudyFinding]:
     measure = "MAP, traditional − deep learning"
     of, unfair = sides(subjects), titles_beside_texts(subjects)
-    pairs: Mapping[str, tuple[str, Mapping[str, Sequence[Subject]]]] = {
+    pairs: Mapping[str, tuple[str, Mapping[str, Sequence[StudyBug]]]] = {
         "Techniques do worse on deep-learning systems": ("Table 8", of),
         "They do so among files of like size": ("Table 10", alike_subsets(of, seed)[BY_LINES]),
         "They do so among files of like complexity": ("RQ1", alike_subsets(of, seed)[BY_COMPLEXITY]),
@@ -124,7 +124,7 @@ def _of_systems(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> 
     return found
 
 
-def _of_groups(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> list[StudyFinding]:
+def _of_groups(subjects: Sequence[StudyBug], used: Sequence[str], seed: int) -> list[StudyFinding]:
     deep = sides(subjects)[DEEP_LEARNING]
     single = [subject for subject in deep if len(subject.classes) == 1]
     labelled = [subject for subject in deep if not subject.predicted]
@@ -133,8 +133,8 @@ def _of_groups(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> l
         text: str,
         source: str,
         measure: str,
-        own: Sequence[Subject],
-        is_one: Callable[[Subject], bool],
+        own: Sequence[StudyBug],
+        is_one: Callable[[StudyBug], bool],
     ) -> StudyFinding:
         others = [subject for subject in own if not is_one(subject)]
         gap = difference(others, [subject for subject in own if is_one(subject)], used, seed)
@@ -149,7 +149,7 @@ def _of_groups(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> l
 
 
 def _of_extrinsic(
-    subjects: Sequence[Subject], used: Sequence[str], seed: int
+    subjects: Sequence[StudyBug], used: Sequence[str], seed: int
 ) -> list[StudyFinding]:
     labelled = [subject for subject in subjects if subject.extrinsic is not None]
     of = sides(labelled)
@@ -185,7 +185,7 @@ def _training_projects(technique: str) -> Collection[str]:
 
 
 def _of_learning(
-    subjects: Sequence[Subject], techniques: Sequence[str], used: Sequence[str], seed: int
+    subjects: Sequence[StudyBug], techniques: Sequence[str], used: Sequence[str], seed: int
 ) -> StudyFinding:
     """Compare trained techniques with the others on bugs of projects that they were not trained on."""
     trained = [name for name in TRAINED if name in techniques]

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from epochzero.locate.bug_kind import TYPES
 from epochzero.reports.figures import Figure, bars
 from epochzero.reports.statistics import wilson
-from epochzero.reports.tables import Column, Row, Table
+from epochzero.reports.tables import TableColumn, Row, Table
 from epochzero.study.analyses import Parts
 from epochzero.study.comparison import chi_square
 from epochzero.study.localization.subjects import (
     FEW_BUGS,
     SYSTEMS,
-    Subject,
+    StudyBug,
     difference,
     scores_of,
 )
@@ -22,13 +22,13 @@ from epochzero.study.published import jahan2025
 
 TITLES = {"model": "model", "training": "training", "tensor": "tensor and input", "api": "API",
           "gpu": "GPU", "ndl": "not of deep learning"}  # fmt: skip
-_STUDY = (Column("Study, MRR", "score"), Column("Study, MAP", "score"))
+_STUDY = (TableColumn("Study, MRR", "score"), TableColumn("Study, MAP", "score"))
 
 
 # Types
 
 
-def types(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
+def types(subjects: Sequence[StudyBug], techniques: Sequence[str], seed: int) -> Parts:
     """Compare the techniques on each type of bug of deep-learning systems, labeled and predicted."""
     of = next(iter(sides(subjects).values()))
     labelled = [subject for subject in of if not subject.predicted]
@@ -47,7 +47,7 @@ def types(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> 
 
 
 def _types(
-    name: str, caption: str, of: Sequence[Subject], techniques: Sequence[str], seed: int
+    name: str, caption: str, of: Sequence[StudyBug], techniques: Sequence[str], seed: int
 ) -> Table:
     study = jahan2025()
     rows: list[Row] = []
@@ -58,12 +58,12 @@ def _types(
             rows.append(
                 (TITLES[kind], technique, *score_cells(scores_of(own, technique, seed)), *published)
             )
-    return Table(name, caption, (Column("Type"), Column("Technique"), *SCORES, *_STUDY), tuple(rows), len(of),
+    return Table(name, caption, (TableColumn("Type"), TableColumn("Technique"), *SCORES, *_STUDY), tuple(rows), len(of),
                  "bugs", notes=(f"Study: {study.short}, Tables 22 and 28.", *study.footnotes["types"]),
                  few=FEW_BUGS)  # fmt: skip
 
 
-def _types_figure(labelled: Sequence[Subject], techniques: Sequence[str], seed: int) -> Figure:
+def _types_figure(labelled: Sequence[StudyBug], techniques: Sequence[str], seed: int) -> Figure:
     best = techniques[0]
     own = [[subject for subject in labelled if subject.kind == kind] for kind in TYPES]
     found = [scores_of(side, best, seed).precision for side in own]
@@ -76,7 +76,7 @@ def _types_figure(labelled: Sequence[Subject], techniques: Sequence[str], seed: 
 # Extrinsic and intrinsic
 
 
-def extrinsic(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
+def extrinsic(subjects: Sequence[StudyBug], techniques: Sequence[str], seed: int) -> Parts:
     """Report the shares of extrinsic bugs by system and type, and each technique's loss on them."""
     labelled = [subject for subject in subjects if subject.extrinsic is not None]
     if not labelled:
@@ -88,13 +88,13 @@ def extrinsic(subjects: Sequence[Subject], techniques: Sequence[str], seed: int)
     ]
 
 
-def counts_of(subjects: Sequence[Subject]) -> tuple[int, int]:
+def counts_of(subjects: Sequence[StudyBug]) -> tuple[int, int]:
     """Return the numbers of extrinsic and intrinsic bugs among the labeled ones."""
     labels = [subject.extrinsic for subject in subjects if subject.extrinsic is not None]
     return sum(labels), len(labels) - sum(labels)
 
 
-def _shares(labelled: Sequence[Subject]) -> Parts:
+def _shares(labelled: Sequence[StudyBug]) -> Parts:
     study, counts = jahan2025(), {s: counts_of(own) for s, own in sides(labelled).items()}
     rows: list[Row] = [
         (SYSTEMS[s], out + own, out, out / (out + own) if out + own else None, wilson(out, out + own),
@@ -108,16 +108,16 @@ def _shares(labelled: Sequence[Subject]) -> Parts:
         else "No chi-square: it needs labels of both systems, and bugs of both kinds."
     )
     columns = (
-        Column("System"), Column("Labelled", "count"), Column("Extrinsic", "count"),
-        Column("%", "share", cases="Labelled"), Column("95 %", "interval", cases="Labelled"),
-        Column("Study, %", "share"),
+        TableColumn("System"), TableColumn("Labelled", "count"), TableColumn("Extrinsic", "count"),
+        TableColumn("%", "share", cases="Labelled"), TableColumn("95 %", "interval", cases="Labelled"),
+        TableColumn("Study, %", "share"),
     )  # fmt: skip
     notes = (tested, f"Study: {study.short}, RQ3.", *study.footnotes["extrinsic_share"])
     return [Table("extrinsic", "Extrinsic bugs by kind of system", columns, tuple(rows), len(labelled),
                   "labelled bugs", notes=notes, few=FEW_BUGS)]  # fmt: skip
 
 
-def _by_type(labelled: Sequence[Subject]) -> Parts:
+def _by_type(labelled: Sequence[StudyBug]) -> Parts:
     if not labelled:
         return []
     study = jahan2025()
@@ -132,16 +132,16 @@ def _by_type(labelled: Sequence[Subject]) -> Parts:
     found = chi_square([pair for pair in counts.values() if sum(pair)])
     tested = (f"Chi-square: {found.statistic:.2f}, p = {found.p:.3g}.",) if found else ()
     columns = (
-        Column("Type"), Column("Labelled", "count"), Column("Extrinsic", "count"),
-        Column("%", "share", cases="Labelled"), Column("95 %", "interval", cases="Labelled"),
-        Column("Study, %", "share"),
+        TableColumn("Type"), TableColumn("Labelled", "count"), TableColumn("Extrinsic", "count"),
+        TableColumn("%", "share", cases="Labelled"), TableColumn("95 %", "interval", cases="Labelled"),
+        TableColumn("Study, %", "share"),
     )  # fmt: skip
     notes = (*tested, f"Study: {study.short}, Table 29.", *study.footnotes["extrinsic_by_type"])
     return [Table("extrinsic-types", "Extrinsic bugs by type, as labelled", columns, tuple(rows), len(labelled),
                   "labelled bugs", notes=notes, few=FEW_BUGS)]  # fmt: skip
 
 
-def _compared(labelled: Sequence[Subject], techniques: Sequence[str], seed: int) -> Table:
+def _compared(labelled: Sequence[StudyBug], techniques: Sequence[str], seed: int) -> Table:
     study = jahan2025()
     rows: list[Row] = []
     for system, own in sides(labelled).items():
@@ -164,12 +164,12 @@ def _compared(labelled: Sequence[Subject], techniques: Sequence[str], seed: int)
                 )
             )
     columns = (
-        Column("System"), Column("Technique"),
-        Column("Extrinsic", "count", cases="Extrinsic"), Column("Intrinsic", "count", cases="Intrinsic"),
-        Column("MAP, extrinsic", "score", cases="Extrinsic"),
-        Column("MAP, intrinsic", "score", cases="Intrinsic"), Column("Difference", "score"),
-        Column("95 %", "interval", interval_of="score"), Column("Test"), Column("p", "p"),
-        Column("Effect"), Column("Size", "score"), Column("Is"), Column("Study, difference", "score"),
+        TableColumn("System"), TableColumn("Technique"),
+        TableColumn("Extrinsic", "count", cases="Extrinsic"), TableColumn("Intrinsic", "count", cases="Intrinsic"),
+        TableColumn("MAP, extrinsic", "score", cases="Extrinsic"),
+        TableColumn("MAP, intrinsic", "score", cases="Intrinsic"), TableColumn("Difference", "score"),
+        TableColumn("95 %", "interval", interval_of="score"), TableColumn("Test"), TableColumn("p", "p"),
+        TableColumn("Effect"), TableColumn("Size", "score"), TableColumn("Is"), TableColumn("Study, difference", "score"),
     )  # fmt: skip
     notes = ("Above 0: intrinsic bugs are easier.", f"Study: {study.short}, Table 30.")
     return Table("extrinsic-techniques", "Extrinsic and intrinsic bugs by technique", columns, tuple(rows),

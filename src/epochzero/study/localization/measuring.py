@@ -25,7 +25,7 @@ from epochzero.locate.query import Query, query_of
 from epochzero.locate.search import Tree as Searched
 from epochzero.locate.techniques import TECHNIQUES
 from epochzero.scale.each import each
-from epochzero.scale.engines import Engine, opened
+from epochzero.scale.engines import ProcessEngine, opened
 from epochzero.study.localization.bugs import Bug, BugCase, Tree, by_project, cases_of
 from epochzero.study.localization.ranks import Ranked, ranked
 from epochzero.study.localization.size import size_of
@@ -49,7 +49,7 @@ StoredResult = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class BugFacts:
     """Facts about a bug other than its ranks.
 
     Attributes:
@@ -74,7 +74,7 @@ class Measured:
     """A bug with its rank by each technique."""
 
     bug: Bug
-    facts: Facts
+    facts: BugFacts
     ranks: Mapping[str, Ranked]
 
 
@@ -198,7 +198,7 @@ def _opened(bug: Bug) -> float:
 
 def _done(
     jobs: Sequence[_Job],
-    open_engine: Callable[[], Engine],
+    open_engine: Callable[[], ProcessEngine],
     on_progress: Callable[[StudyProgress], object],
 ) -> Iterator[tuple[list[Measured], Counter[str]]]:
     """Yield stored results first, then computed ones, largest portions first."""
@@ -275,7 +275,7 @@ def _joined(job: _Job) -> tuple[list[Measured], Counter[str]]:
         own = facts["bugs"].get(bug.report.id)
         if own is not None:
             by = {name: Ranked(*ranks[name][bug.report.id]) for name in job.techniques}
-            found.append(Measured(bug, Facts(**{**own, "wanted": tuple(own["wanted"])}), by))
+            found.append(Measured(bug, BugFacts(**{**own, "wanted": tuple(own["wanted"])}), by))
     return found, Counter(facts["lost"].values())
 
 

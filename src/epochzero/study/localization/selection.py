@@ -12,7 +12,7 @@ from epochzero.study.localization.readers import Reports
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class BugSelection:
     """What to measure.
 
     Attributes:
@@ -35,7 +35,7 @@ def select(
     sample: int | None = None,
     titles_only: bool = False,
     seed: int = 0,
-) -> Selection:
+) -> BugSelection:
     """Select the bugs of reports, and those of traditional systems.
 
     Args:
@@ -64,7 +64,7 @@ def select(
         few = sample is None or sample >= len(own)
         asked.update(own if few else random.Random(seed).sample(own, sample or 0))
         of_file.append(own)
-    return Selection(
+    return BugSelection(
         tuple(found.values()),
         frozenset(asked),
         frozenset(of_file[1] if baseline else ()),

@@ -13,9 +13,9 @@ from typing import Any
 
 from epochzero.locate.ranker import LEARNED
 from epochzero.reports.figures import require_matplotlib
-from epochzero.reports.page import Report, Section
+from epochzero.reports.page import ReportPage, Section
 from epochzero.reports.statistics import Estimate
-from epochzero.reports.tables import Column, Row, Table
+from epochzero.reports.tables import TableColumn, Row, Table
 from epochzero.study.analyses import Parts
 from epochzero.study.comparison import require_scipy
 from epochzero.study.localization.findings import TRAINED, StudyFinding, findings, findings_table
@@ -24,7 +24,7 @@ from epochzero.study.localization.pairs import pairs
 from epochzero.study.localization.subjects import (
     FEW_BUGS,
     SYSTEMS,
-    Subject,
+    StudyBug,
     projects,
     scores_of,
     with_technique,
@@ -58,13 +58,13 @@ class LocalizationStudied:
         summary: the main numbers in their JSON form (``docs/json.md``).
     """
 
-    report: Report
+    report: ReportPage
     findings: Sequence[StudyFinding]
     summary: Mapping[str, Any]
 
 
 def study_localization(
-    subjects: Sequence[Subject],
+    subjects: Sequence[StudyBug],
     techniques: Sequence[str],
     left_out: Mapping[str, int],
     *,
@@ -104,13 +104,13 @@ def study_localization(
     if found:
         sections.append(Section("What holds of the study", findings_table(found, subjects)))
     sections.append(_data(subjects, left_out, missing))
-    report = Report(f"Localization of {source}", _lead(subjects, found), sections)
+    report = ReportPage(f"Localization of {source}", _lead(subjects, found), sections)
     return LocalizationStudied(
         report, found, _summary(subjects, (*techniques, *external), left_out, missing, found, seed)
     )
 
 
-def _lead(subjects: Sequence[Subject], found: Sequence[StudyFinding]) -> str:
+def _lead(subjects: Sequence[StudyBug], found: Sequence[StudyFinding]) -> str:
     if not subjects:
         return "No bug could be looked for; the reasons are below."
     counts = ", ".join(
@@ -125,7 +125,7 @@ def _lead(subjects: Sequence[Subject], found: Sequence[StudyFinding]) -> str:
 
 
 def _external(
-    subjects: Sequence[Subject], techniques: Sequence[str], external: Sequence[str], seed: int
+    subjects: Sequence[StudyBug], techniques: Sequence[str], external: Sequence[str], seed: int
 ) -> Parts:
     """Compare each external technique with the others on the same bugs."""
     rows: list[Row] = []
@@ -139,16 +139,16 @@ def _external(
         return []
     n = len({subject.id for name in external for subject in with_technique(subjects, name)})
     return [Table("external", "Techniques of elsewhere, and the others on the same bugs",
-                  (Column("Bugs that are"), Column("Technique"), *SCORES), tuple(rows), n, "bugs", few=FEW_BUGS)]  # fmt: skip
+                  (TableColumn("Bugs that are"), TableColumn("Technique"), *SCORES), tuple(rows), n, "bugs", few=FEW_BUGS)]  # fmt: skip
 
 
 def _data(
-    subjects: Sequence[Subject], left_out: Mapping[str, int], missing: Mapping[str, str]
+    subjects: Sequence[StudyBug], left_out: Mapping[str, int], missing: Mapping[str, str]
 ) -> Section:
     rows: list[Row] = [(f"Left out: {why}", n) for why, n in sorted(left_out.items(), key=lambda p: -p[1])]  # fmt: skip
     rows += [(f"Studied, {SYSTEMS[system]}", len(own)) for system, own in sides(subjects).items()]
     total = len(subjects) + sum(left_out.values())
-    table = Table("data", "What was read", (Column("Bugs"), Column("No.", "count")), tuple(rows), total, "bugs")  # fmt: skip
+    table = Table("data", "What was read", (TableColumn("Bugs"), TableColumn("No.", "count")), tuple(rows), total, "bugs")  # fmt: skip
     return Section("Data", [
         table,
         *(f"“{title}” is left out: {why}." for title, why in missing.items()),
@@ -160,7 +160,7 @@ def _data(
     ])  # fmt: skip
 
 
-def _drawn(subjects: Sequence[Subject]) -> str:
+def _drawn(subjects: Sequence[StudyBug]) -> str:
     """Return what the bootstrap draws: it depends on the number of projects of each group."""
     kinds = {projects(own) is not None for own in sides(subjects).values() if own}
     if kinds == {True}:
@@ -173,7 +173,7 @@ def _drawn(subjects: Sequence[Subject]) -> str:
 
 
 def _summary(
-    subjects: Sequence[Subject],
+    subjects: Sequence[StudyBug],
     techniques: Sequence[str],
     left_out: Mapping[str, int],
     missing: Mapping[str, str],
@@ -200,7 +200,7 @@ def _summary(
     }  # fmt: skip
 
 
-def _scores(own: Sequence[Subject], name: str, seed: int) -> dict[str, Any]:
+def _scores(own: Sequence[StudyBug], name: str, seed: int) -> dict[str, Any]:
     found = scores_of(own, name, seed)
     return {"bugs": found.n, "mrr": found.reciprocal_rank, "map": _estimate(found.precision)}
 

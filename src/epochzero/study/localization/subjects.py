@@ -22,7 +22,7 @@ FEW_BUGS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class StudyBug:
     """A bug of the study.
 
     Attributes:
@@ -60,7 +60,7 @@ class Scores(NamedTuple):
     precision: Estimate
 
 
-def subjects_of(measured: Iterable[Measured], baseline: Collection[str] = ()) -> list[Subject]:
+def subjects_of(measured: Iterable[Measured], baseline: Collection[str] = ()) -> list[StudyBug]:
     """Return the bugs with their groups.
 
     Args:
@@ -81,14 +81,14 @@ def subjects_of(measured: Iterable[Measured], baseline: Collection[str] = ()) ->
     return [_subject(m, classes[m.bug.project], baseline) for m in known]
 
 
-def _subject(measured: Measured, classes: tuple[str, ...], baseline: Collection[str]) -> Subject:
+def _subject(measured: Measured, classes: tuple[str, ...], baseline: Collection[str]) -> StudyBug:
     stored = measured.bug.raw.get("label")
     label = stored if isinstance(stored, Mapping) else {}
     is_traditional = (
         measured.bug.report.id in baseline or measured.bug.raw.get("system") == TRADITIONAL
     )
     kind, extrinsic = label.get("type"), label.get("extrinsic")
-    return Subject(
+    return StudyBug(
         id=measured.bug.report.id,
         project=measured.bug.project,
         system=TRADITIONAL if is_traditional else DEEP_LEARNING,
@@ -103,23 +103,23 @@ def _subject(measured: Measured, classes: tuple[str, ...], baseline: Collection[
     )
 
 
-def with_technique(subjects: Iterable[Subject], technique: str) -> list[Subject]:
+def with_technique(subjects: Iterable[StudyBug], technique: str) -> list[StudyBug]:
     """Return the bugs that a technique has ranked."""
     return [subject for subject in subjects if technique in subject.ranks]
 
 
-def projects(subjects: Sequence[Subject]) -> list[str] | None:
+def projects(subjects: Sequence[StudyBug]) -> list[str] | None:
     """Return the projects, if whole projects are drawn; None if there are so few that bugs are drawn."""
     found = [subject.project for subject in subjects]
     return found if len({*found}) >= FEW else None
 
 
-def precisions(subjects: Iterable[Subject], techniques: Sequence[str]) -> list[float]:
+def precisions(subjects: Iterable[StudyBug], techniques: Sequence[str]) -> list[float]:
     """Return the average precision of each bug, averaged over the techniques."""
     return [fmean(subject.ranks[name].precision for name in techniques) for subject in subjects]
 
 
-def scores_of(subjects: Sequence[Subject], technique: str, seed: int = 0) -> Scores:
+def scores_of(subjects: Sequence[StudyBug], technique: str, seed: int = 0) -> Scores:
     """Return Top@k, MRR and MAP of a technique for the bugs that it has ranked."""
     known = with_technique(subjects, technique)
     ranks = [subject.ranks[technique] for subject in known]
@@ -134,7 +134,7 @@ def scores_of(subjects: Sequence[Subject], technique: str, seed: int = 0) -> Sco
 
 
 def difference(
-    first: Sequence[Subject], second: Sequence[Subject], techniques: Sequence[str], seed: int = 0
+    first: Sequence[StudyBug], second: Sequence[StudyBug], techniques: Sequence[str], seed: int = 0
 ) -> Difference:
     """Compare the average precision of two groups of bugs.
 
@@ -150,6 +150,6 @@ def difference(
     return compare(a, b, (of[0], of[1]), seed=seed)
 
 
-def ranked_by(subjects: Iterable[Subject], techniques: Sequence[str]) -> list[Subject]:
+def ranked_by(subjects: Iterable[StudyBug], techniques: Sequence[str]) -> list[StudyBug]:
     """Return the bugs that all these techniques have ranked."""
     return [subject for subject in subjects if all(name in subject.ranks for name in techniques)]

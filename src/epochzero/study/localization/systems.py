@@ -9,7 +9,7 @@ from statistics import fmean, median
 import numpy as np
 
 from epochzero.reports.figures import Point, bars, forest
-from epochzero.reports.tables import Cell, Column, Row, Table
+from epochzero.reports.tables import Cell, TableColumn, Row, Table
 from epochzero.study.analyses import Parts
 from epochzero.study.comparison import Difference, compare
 from epochzero.study.localization.subjects import (
@@ -18,7 +18,7 @@ from epochzero.study.localization.subjects import (
     SYSTEMS,
     TRADITIONAL,
     Scores,
-    Subject,
+    StudyBug,
     difference,
     projects,
     scores_of,
@@ -32,18 +32,18 @@ BY_LINES, BY_COMPLEXITY = "matched by lines", "matched by complexity"
 STRATA = 5
 """Number of quantile groups in which files are matched."""
 SCORES = (
-    Column("Bugs", "count", cases="Bugs"),
-    Column("Top@1", "share", cases="Bugs"), Column("Top@5", "share", cases="Bugs"),
-    Column("Top@10", "share", cases="Bugs"),
-    Column("MRR", "score", cases="Bugs"), Column("MAP", "score", cases="Bugs"),
-    Column("MAP, 95 %", "interval", cases="Bugs", interval_of="score"),
+    TableColumn("Bugs", "count", cases="Bugs"),
+    TableColumn("Top@1", "share", cases="Bugs"), TableColumn("Top@5", "share", cases="Bugs"),
+    TableColumn("Top@10", "share", cases="Bugs"),
+    TableColumn("MRR", "score", cases="Bugs"), TableColumn("MAP", "score", cases="Bugs"),
+    TableColumn("MAP, 95 %", "interval", cases="Bugs", interval_of="score"),
 )  # fmt: skip
 _GAP = (
-    Column("Deep learning", "count", cases="Deep learning"),
-    Column("Traditional", "count", cases="Traditional"),
-    Column("Difference", "score"),
-    Column("95 %", "interval", interval_of="score"),
-    Column("Test"), Column("p", "p"), Column("Effect"), Column("Size", "score"), Column("Is"),
+    TableColumn("Deep learning", "count", cases="Deep learning"),
+    TableColumn("Traditional", "count", cases="Traditional"),
+    TableColumn("Difference", "score"),
+    TableColumn("95 %", "interval", interval_of="score"),
+    TableColumn("Test"), TableColumn("p", "p"), TableColumn("Effect"), TableColumn("Size", "score"), TableColumn("Is"),
 )  # fmt: skip
 
 
@@ -61,14 +61,14 @@ def gap_cells(found: Difference) -> Row:
     )  # fmt: skip
 
 
-def sides(subjects: Sequence[Subject]) -> dict[str, list[Subject]]:
+def sides(subjects: Sequence[StudyBug]) -> dict[str, list[StudyBug]]:
     """Return the bugs of each system."""
     return {
         system: [subject for subject in subjects if subject.system == system] for system in SYSTEMS
     }
 
 
-def titles_beside_texts(subjects: Sequence[Subject]) -> str:
+def titles_beside_texts(subjects: Sequence[StudyBug]) -> str:
     """Return a warning if most reports of one system are only titles and those of the other are not."""
     shares = [fmean(s.described for s in own) for own in sides(subjects).values() if own]
     if len(shares) == len(SYSTEMS) and min(shares) < 0.5 <= max(shares):
@@ -79,7 +79,7 @@ def titles_beside_texts(subjects: Sequence[Subject]) -> str:
 # Systems
 
 
-def systems(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
+def systems(subjects: Sequence[StudyBug], techniques: Sequence[str], seed: int) -> Parts:
     """Compare the techniques on each kind of system, and the systems with each other."""
     study, of = jahan2025(), sides(subjects)
     rows: list[Row] = []
@@ -98,7 +98,7 @@ def systems(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -
                         *(published[3:] if published else (None, None)),
                     )
                 )
-    columns = (Column("Technique"), Column("System"), *SCORES, Column("Study, MRR", "score"), Column("Study, MAP", "score"))  # fmt: skip
+    columns = (TableColumn("Technique"), TableColumn("System"), *SCORES, TableColumn("Study, MRR", "score"), TableColumn("Study, MAP", "score"))  # fmt: skip
     table = Table("systems", "Techniques by kind of system", columns, tuple(rows), len(subjects), "bugs",
                   notes=(f"Study: {study.short}, Table 8.", *study.footnotes["systems"]), few=FEW_BUGS)  # fmt: skip
     known = [system for system in SYSTEMS if of[system]]
@@ -114,12 +114,12 @@ def systems(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -
     return [table, drawn, *_gaps(subjects, techniques, seed)] if len(known) > 1 else [table, drawn]
 
 
-def _warning(subjects: Sequence[Subject]) -> tuple[str, ...]:
+def _warning(subjects: Sequence[StudyBug]) -> tuple[str, ...]:
     unfair = titles_beside_texts(subjects)
     return (f"Not to be compared: {unfair}.",) if unfair else ()
 
 
-def _gaps(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
+def _gaps(subjects: Sequence[StudyBug], techniques: Sequence[str], seed: int) -> Parts:
     study, of = jahan2025(), sides(subjects)
     gaps = {
         name: difference(of[TRADITIONAL], of[DEEP_LEARNING], [name], seed) for name in techniques
@@ -128,7 +128,7 @@ def _gaps(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> 
         (name, *_swapped(gap), _published_gap(name), study.effects.get(name))
         for name, gap in gaps.items()
     )
-    columns = (Column("Technique"), *_GAP, Column("Study, difference", "score"), Column("Study, Cohen's d", "score"))  # fmt: skip
+    columns = (TableColumn("Technique"), *_GAP, TableColumn("Study, difference", "score"), TableColumn("Study, Cohen's d", "score"))  # fmt: skip
     table = Table(
         "gaps", "MAP on traditional systems minus MAP on deep-learning systems", columns, rows,
         len(subjects), "bugs", few=FEW_BUGS,
@@ -161,7 +161,7 @@ def _published_gap(technique: str) -> float | None:
 # Project classes
 
 
-def classes(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
+def classes(subjects: Sequence[StudyBug], techniques: Sequence[str], seed: int) -> Parts:
     """Compare the techniques on each class of project; projects of several classes are excluded."""
     known = [subject for subject in subjects if subject.classes]
     single = [subject for subject in known if len(subject.classes) == 1]
@@ -176,7 +176,7 @@ def classes(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -
             rows.append(
                 (word, technique, *score_cells(scores_of(own, technique, seed)), *published)
             )
-    columns = (Column("Class"), Column("Technique"), *SCORES, Column("Study, MRR", "score"), Column("Study, MAP", "score"))  # fmt: skip
+    columns = (TableColumn("Class"), TableColumn("Technique"), *SCORES, TableColumn("Study, MRR", "score"), TableColumn("Study, MAP", "score"))  # fmt: skip
     notes = (
         f"Study: {study.short}, Table 14.",
         f"{len(known) - len(single):,} bugs of projects of more than one class are left out, as in the study.",
@@ -188,7 +188,7 @@ def classes(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -
 # Similar files
 
 
-def alike(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
+def alike(subjects: Sequence[StudyBug], techniques: Sequence[str], seed: int) -> Parts:
     """Compare the systems on files of similar size, and of similar complexity."""
     of = sides(subjects)
     if not all(of.values()):
@@ -196,7 +196,7 @@ def alike(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> 
     return [_files(of, seed), *_controlled(of, techniques, seed)]
 
 
-def _files(of: Mapping[str, list[Subject]], seed: int) -> Table:
+def _files(of: Mapping[str, list[StudyBug]], seed: int) -> Table:
     rows: list[Row] = []
     for title, value in (("lines of code", _lines), ("mean cyclomatic complexity", _complexity)):
         own = {
@@ -210,16 +210,16 @@ def _files(of: Mapping[str, list[Subject]], seed: int) -> Table:
         middle: list[Cell] = [median(by_system[s]) if by_system[s] else None for s in SYSTEMS]
         rows.append((title, *found.n, *middle, found.test or None, found.p, found.effect or None, found.size, found.word or None))  # fmt: skip
     columns = (
-        Column("Of the files of a fix"), _GAP[0], _GAP[1],
-        Column("Median, deep learning", "number", cases="Deep learning"),
-        Column("Median, traditional", "number", cases="Traditional"), *_GAP[4:],
+        TableColumn("Of the files of a fix"), _GAP[0], _GAP[1],
+        TableColumn("Median, deep learning", "number", cases="Deep learning"),
+        TableColumn("Median, traditional", "number", cases="Traditional"), *_GAP[4:],
     )  # fmt: skip
     note = "The study found no difference in complexity: cyclomatic 9.5 and 8.72, p = 0.15; its count is another."
     return Table("files", "Size and complexity of the files with the bug", columns, tuple(rows),
                  sum(map(len, of.values())), "bugs", notes=(note,), few=FEW_BUGS)  # fmt: skip
 
 
-def _controlled(of: Mapping[str, list[Subject]], techniques: Sequence[str], seed: int) -> Parts:
+def _controlled(of: Mapping[str, list[StudyBug]], techniques: Sequence[str], seed: int) -> Parts:
     subsets = alike_subsets(of, seed)
     rows: list[Row] = []
     for title, subset in subsets.items():
@@ -229,7 +229,7 @@ def _controlled(of: Mapping[str, list[Subject]], techniques: Sequence[str], seed
             rows.append(
                 (title, name, *_swapped(gap), published[1] - published[0] if published else None)
             )
-    columns = (Column("Files"), Column("Technique"), *_GAP, Column("Study, difference", "score"))
+    columns = (TableColumn("Files"), TableColumn("Technique"), *_GAP, TableColumn("Study, difference", "score"))
     notes = (
         f"Study: {jahan2025().short}, Table 10.",
         f"Matched: within each of {STRATA} parts of equal numbers as many bugs of either system, drawn at random.",
@@ -240,8 +240,8 @@ def _controlled(of: Mapping[str, list[Subject]], techniques: Sequence[str], seed
 
 
 def alike_subsets(
-    of: Mapping[str, list[Subject]], seed: int
-) -> Mapping[str, Mapping[str, list[Subject]]]:
+    of: Mapping[str, list[StudyBug]], seed: int
+) -> Mapping[str, Mapping[str, list[StudyBug]]]:
     """Return the bugs of each system within the published sizes, matched by lines, and by complexity."""
     low, high = PUBLISHED_LINES
     return {
@@ -255,8 +255,8 @@ def alike_subsets(
 
 
 def _matched(
-    of: Mapping[str, list[Subject]], value: Callable[[Subject], float | None], seed: int
-) -> dict[str, list[Subject]]:
+    of: Mapping[str, list[StudyBug]], value: Callable[[StudyBug], float | None], seed: int
+) -> dict[str, list[StudyBug]]:
     """Return equal numbers of bugs of both systems in each group of values.
 
     Args:
@@ -273,7 +273,7 @@ def _matched(
         return {system: [] for system in of}
     edges = np.quantile(every, np.linspace(0, 1, STRATA + 1)[1:-1])
     draw = random.Random(seed)
-    found: dict[str, list[Subject]] = {system: [] for system in of}
+    found: dict[str, list[StudyBug]] = {system: [] for system in of}
     for part in range(STRATA):
         own = {
             system: [
@@ -287,9 +287,9 @@ def _matched(
     return found
 
 
-def _lines(subject: Subject) -> float:
+def _lines(subject: StudyBug) -> float:
     return subject.lines
 
 
-def _complexity(subject: Subject) -> float | None:
+def _complexity(subject: StudyBug) -> float | None:
     return subject.complexity

@@ -11,7 +11,7 @@ Places = Callable[[TrainingProgram], Iterator[Edit]]
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class MutationOperator:
     """How a leaf of the taxonomy is injected into a program.
 
     Attributes:
@@ -25,6 +25,6 @@ class Operator:
     places: Places
 
 
-def injects(leaf: str) -> Callable[[Places], Operator]:
+def injects(leaf: str) -> Callable[[Places], MutationOperator]:
     """Turn a function that yields edits into an operator; its docstring describes the change."""
-    return lambda places: Operator(leaf, str(places.__doc__), places)
+    return lambda places: MutationOperator(leaf, str(places.__doc__), places)
