@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from epochzero_models.fairness import Attribute, SearchBudget, Domain, PeopleTable
+from epochzero_models.fairness import Attribute, Domain, PeopleTable, SearchBudget
 from epochzero_models.fairness.adf import Local, clustered, global_phase
 from epochzero_models.fairness.aequitas import Directed
 from epochzero_models.fairness.search import SEEDS, Archive, walk

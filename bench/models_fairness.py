@@ -30,10 +30,10 @@ from torch import Tensor, nn
 
 from epochzero_models import load_people
 from epochzero_models.classifier import as_classifier
-from epochzero_models.fairness import SearchBudget, PeopleTable, train_network
+from epochzero_models.fairness import PeopleTable, SearchBudget, train_network
 from epochzero_models.fairness.adf import require_sklearn
 from epochzero_models.fairness.retraining import retrained_with
-from epochzero_models.fairness.search import Archive, SearchResult
+from epochzero_models.fairness.search import Archive, SearchOutcome
 from epochzero_models.fairness.search_plan import MOST, compare_searches, search_all
 from epochzero_models.fairness.subject import Subject
 
@@ -165,7 +165,11 @@ def measured(case: Case, seed: int, seconds: float) -> dict[str, Any]:
 
 
 def of_the_truth(
-    subject: Subject, made: Synthetic, sample: Tensor, judged: Tensor, found: Mapping[str, SearchResult]
+    subject: Subject,
+    made: Synthetic,
+    sample: Tensor,
+    judged: Tensor,
+    found: Mapping[str, SearchOutcome],
 ) -> dict[str, Any]:
     """What the model has learned of the discrimination that is built in, and what each search finds of it."""
 
@@ -198,7 +202,7 @@ def of_the_truth(
 
 
 def retrained(
-    subject: Subject, people: PeopleTable, found: SearchResult, sample: Tensor, seed: int
+    subject: Subject, people: PeopleTable, found: SearchOutcome, sample: Tensor, seed: int
 ) -> dict[str, float]:
     """Discrimination and accuracy after retraining with what ADF found, and the accuracy before."""
     module, used, rest = retrained_with(subject, people, found, seed)
@@ -211,7 +215,7 @@ def retrained(
     }
 
 
-def reached(found: SearchResult, wanted: float) -> float | None:
+def reached(found: SearchOutcome, wanted: float) -> float | None:
     """Seconds until so many instances were found."""
     return next((seconds for seconds, count in found.course if count >= wanted), None)
 

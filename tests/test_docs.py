@@ -23,7 +23,7 @@ from epochzero.check.findings import Finding, Unknown
 from epochzero.check.result import CheckResult
 from epochzero.check.rules import builtin as builtin_rules
 from epochzero.cli import commands
-from epochzero.data import Column, DataTable, Fault, Numbers, Profile, Validated
+from epochzero.data import ColumnProfile, DataTable, Fault, Numbers, Profile, Validated
 from epochzero.diagnose import Catalog, Diagnosis, Signature, load_folder
 from epochzero.diagnose.check import check_signature
 from epochzero.locate.model import Extrinsic, Item, Ranking, Reason, Reranking
@@ -151,7 +151,7 @@ def test_the_json_guide_names_every_field() -> None:
     guide = (ROOT / "docs/json.md").read_text(encoding="utf-8")
     described_types = (
         Diagnosis, Ranking, Item, Reason, Extrinsic, Reranking, CheckResult, Finding, Unknown,
-        Profile, DataTable, Column, Numbers, Fault, Validated, data.DataFinding,
+        Profile, DataTable, ColumnProfile, Numbers, Fault, Validated, data.DataFinding,
     )  # fmt: skip
     for described in described_types:
         for field in fields(described):

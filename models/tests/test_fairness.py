@@ -19,9 +19,9 @@ from epochzero_models import Classifier, load_people, measure_fairness
 from epochzero_models.classifier import as_classifier
 from epochzero_models.fairness import (
     Attribute,
-    SearchBudget,
     Domain,
     PeopleTable,
+    SearchBudget,
     network,
     train_network,
 )
@@ -413,7 +413,9 @@ def test_the_result_is_json_and_files(
     monkeypatch.setattr(network, "UPDATES", 50)
     pytest.importorskip("matplotlib")
     net = train_network(people.examples)
-    found = measure_fairness(net, people, budget=SearchBudget(inputs=2000), retrain=True, reweigh=True)
+    found = measure_fairness(
+        net, people, budget=SearchBudget(inputs=2000), retrain=True, reweigh=True
+    )
     assert json.loads(json.dumps(found.to_dict()))["schema"] == "epochzero.model-fairness/5"
     page = to_html(fairness_report(found))
     assert all(word in page for word in ("ADF", "AEQUITAS", "What drives it"))

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from epochzero.data import (
     CORNERS,
-    Column,
+    ColumnProfile,
     Profile,
     profile,
     read_profile,
@@ -85,7 +85,7 @@ def wav(seconds: float = 0.5, rate: int = 8000, level: int = 0) -> bytes:
     return b"RIFF" + struct.pack("<I", len(body) + len(sound)) + body + sound
 
 
-def column(found: Profile, name: str) -> Column:
+def column(found: Profile, name: str) -> ColumnProfile:
     one = found.tables[0].column(name)
     assert one is not None
     return one

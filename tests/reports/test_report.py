@@ -17,18 +17,18 @@ from hypothesis import strategies as st
 from epochzero.errors import InputError
 from epochzero.reports.figures import Figure, bars, cumulative, heat, inline_svg, panels
 from epochzero.reports.page import ReportPage, Section, to_html, to_markdown, write_report
-from epochzero.reports.tables import TableColumn, Table, shown, to_csv
+from epochzero.reports.tables import Column, Table, shown, to_csv
 
 HOSTILE = '<script>alert("1")</script> | [a](http://x) `b` =1+1 山 \x1b[31m \u202eb'
 TABLE = Table(
     "people",
     "Failures by user",
     (
-        TableColumn("User"),
-        TableColumn("No.", "count"),
-        TableColumn("%", "share", cases="No."),
-        TableColumn("95 % interval", "interval", cases="No."),
-        TableColumn("GPU h", "number"),
+        Column("User"),
+        Column("No.", "count"),
+        Column("%", "share", cases="No."),
+        Column("95 % interval", "interval", cases="No."),
+        Column("GPU h", "number"),
     ),
     ((HOSTILE, 40, 0.8, (0.6, 0.9), 1234.5), ("=cmd()", 9, 0.18, (0.1, 0.3), None)),
     50,
@@ -107,7 +107,7 @@ def test_markdown_shows_text_as_text(report: ReportPage) -> None:
 
 @given(st.text(min_size=1, max_size=20))
 def test_no_text_of_a_csv_is_a_formula(text: str) -> None:
-    table = Table("t", "T", (TableColumn("A"), TableColumn("B", "number")), ((text, -1.5),), 1)
+    table = Table("t", "T", (Column("A"), Column("B", "number")), ((text, -1.5),), 1)
     _, (said, number) = list(csv.reader(io.StringIO(to_csv(table), newline="")))
     assert not said.startswith(("=", "+", "-", "@", "\t", "\r"))
     assert said.removeprefix("'") == text.removeprefix("'")
@@ -135,21 +135,21 @@ def test_a_folder_that_cannot_be_made_is_told_of(report: ReportPage, tmp_path: P
 
 
 def test_rows_beyond_the_most_are_in_the_files_only() -> None:
-    table = Table("t", "T", (TableColumn("A"),), tuple((str(n),) for n in range(30)), 30, most=20)
+    table = Table("t", "T", (Column("A"),), tuple((str(n),) for n in range(30)), 30, most=20)
     assert len(table.shown_rows) == 20
     assert list(table.all_notes()) == ["t.csv contains 10 more rows."]
     assert to_csv(table).count("\n") == 31
 
 
 def test_numbers_are_written_for_people() -> None:
-    number = TableColumn("x", "number")
+    number = Column("x", "number")
     assert [shown(one, number) for one in (None, 0.5, 12.34, 1234.5)] == [
         "–",
         "0.50",
         "12.3",
         "1,234",
     ]
-    assert shown((0.1, 0.25), TableColumn("x", "interval")) == "10.0–25.0 %"
+    assert shown((0.1, 0.25), Column("x", "interval")) == "10.0–25.0 %"
 
 
 def _figures() -> list[Figure]:

@@ -20,7 +20,7 @@ from epochzero.cli.output import OutputFile, file_option, format_option, seed_op
 from epochzero.errors import writing
 
 if TYPE_CHECKING:
-    from epochzero.data import Column, DataFinding, DataTable, Profile
+    from epochzero.data import ColumnProfile, DataFinding, DataTable, Profile
 
 
 MOST_SHOWN = 5
@@ -150,7 +150,7 @@ def _write_faults(table: DataTable, *, err: bool) -> None:
         click.echo(plain(text).rstrip(), err=err)
 
 
-def _described(column: Column) -> str:
+def _described(column: ColumnProfile) -> str:
     """Return a one-line description of a column."""
     parts = []
     if column.categories and column.kind != "number":

@@ -17,7 +17,7 @@ from epochzero.errors import writing
 
 if TYPE_CHECKING:
     from epochzero.reports.statistics import Estimate
-    from epochzero.study.labelling import LabelItem, LabelFolder, Scheme
+    from epochzero.study.labelling import LabelFolder, LabelItem, Scheme
     from epochzero.study.labelling.compare import LabelledRecord, QuestionAgreement
 
 
@@ -85,7 +85,12 @@ def command(
 
 
 def _label(
-    folder: LabelFolder, scheme: Scheme, items: Sequence[LabelItem], annotator: str, *, adjudicate: bool
+    folder: LabelFolder,
+    scheme: Scheme,
+    items: Sequence[LabelItem],
+    annotator: str,
+    *,
+    adjudicate: bool,
 ) -> None:
     from epochzero.cli.label_screen import run_screen
     from epochzero.study.labelling import Session, disagreements
@@ -198,7 +203,9 @@ def _as_json(agreement: QuestionAgreement) -> dict[str, Any]:
     }
 
 
-def _disagreements(folder: LabelFolder, scheme: Scheme, items: Sequence[LabelItem], form: str) -> None:
+def _disagreements(
+    folder: LabelFolder, scheme: Scheme, items: Sequence[LabelItem], form: str
+) -> None:
     from epochzero.study.labelling import disagreements
 
     found = disagreements(scheme, items, folder.annotators())

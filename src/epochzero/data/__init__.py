@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from epochzero.data.comparison import DataFinding
 from epochzero.data.items import Array, profile_items, validate_items
-from epochzero.data.model import Column, DataTable, Fault, Numbers, Profile, read_profile
+from epochzero.data.model import ColumnProfile, DataTable, Fault, Numbers, Profile, read_profile
 from epochzero.data.profiling import profile
 from epochzero.data.sampling import Sampled, sample
 from epochzero.data.synthesis import CORNERS, REGULAR, synthesize
@@ -19,7 +19,7 @@ __all__ = [
     "CORNERS",
     "REGULAR",
     "Array",
-    "Column",
+    "ColumnProfile",
     "DataFinding",
     "DataTable",
     "Fault",

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from epochzero.data.formats import formats
-from epochzero.data.model import FAULTS, LEVELS, Column, DataTable, Numbers
+from epochzero.data.model import FAULTS, LEVELS, ColumnProfile, DataTable, Numbers
 from epochzero.data.statistics import (
     SIGNIFICANT,
     alphabet_distance,
@@ -163,8 +163,8 @@ class _Pair:
 
     known_table: DataTable
     table: DataTable
-    known: Column
-    found: Column
+    known: ColumnProfile
+    found: ColumnProfile
     whole: bool
 
     def finding(
@@ -227,7 +227,7 @@ def _column(pair: _Pair) -> Compared:
         yield from _classes(pair)
 
 
-def _item(column: Column) -> str:
+def _item(column: ColumnProfile) -> str:
     """Type and shape of an array for people."""
     shape = "of various shapes" if column.shape is None else str(list(column.shape))
     return f"{column.dtype or 'an array of various types'} {shape}"
@@ -312,7 +312,7 @@ def _quantile(numbers: Numbers, level: float) -> float:
     return numbers.quantiles[LEVELS.index(level)]
 
 
-def _shown(column: Column) -> Callable[[float], str]:
+def _shown(column: ColumnProfile) -> Callable[[float], str]:
     if column.kind == "date":
         return lambda seconds: datetime.fromtimestamp(seconds, UTC).date().isoformat()
     return lambda number: f"{number:,.6g}"

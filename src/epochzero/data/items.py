@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from epochzero.data.comparison import compare
-from epochzero.data.model import Column, DataTable, Profile
+from epochzero.data.model import ColumnProfile, DataTable, Profile
 from epochzero.data.profiling import LABELS
 from epochzero.data.summary import ColumnSummary, Measure
 from epochzero.data.validation import Validated, order
@@ -80,7 +80,7 @@ def _label_of(columns: Mapping[str, Sequence[Any]]) -> str:
     return name if whole and any(isinstance(value, Array) for value in data) else ""
 
 
-def _column(name: str, values: Sequence[Any], label: str) -> Column:
+def _column(name: str, values: Sequence[Any], label: str) -> ColumnProfile:
     """The column of these values; an array is a list of some of its values."""
     summary = ColumnSummary(name)
     summary.add([list(v.values) if isinstance(v, Array) else v for v in values])

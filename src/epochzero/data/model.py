@@ -1,6 +1,6 @@
 """What a profile says of a data set, and its JSON form.
 
-A `Profile` has tables, a `DataTable` columns, a `Column` the summary of its values. All of it is
+A `Profile` has tables, a `DataTable` columns, a `ColumnProfile` the summary of its values. All of it is
 counts and summaries: free text is never kept, and of other values only those that are frequent and
 short (see `Column.categories`).
 """
@@ -63,7 +63,7 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ColumnProfile:
     """The summary of a column.
 
     Attributes:
@@ -150,12 +150,12 @@ class DataTable:
     format: str
     files: int
     records: int
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnProfile, ...]
     label: str = ""
     details: tuple[tuple[str, str], ...] = ()
     faults: tuple[Fault, ...] = ()
 
-    def column(self, name: str) -> Column | None:
+    def column(self, name: str) -> ColumnProfile | None:
         """The column of this name."""
         return next((column for column in self.columns if column.name == name), None)
 
@@ -208,7 +208,7 @@ def _table(written: Mapping[str, Any]) -> DataTable:
     return DataTable(**given)
 
 
-def _column(written: Mapping[str, Any]) -> Column:
+def _column(written: Mapping[str, Any]) -> ColumnProfile:
     given = dict(written)
     if given["kind"] not in get_args(Kind):
         raise ValueError(f"unknown kind of column: {given['kind']!r}")
@@ -218,7 +218,7 @@ def _column(written: Mapping[str, Any]) -> Column:
     given["alphabet"] = _pairs(given["alphabet"])
     given["shape"] = None if given["shape"] is None else tuple(given["shape"])
     given["by_label"] = tuple((label, _numbers(each)) for label, each in given["by_label"])
-    return Column(**given)
+    return ColumnProfile(**given)
 
 
 def _numbers(written: Mapping[str, Any] | None) -> Numbers | None:

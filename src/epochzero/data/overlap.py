@@ -107,7 +107,9 @@ def _smallest(
         classes = batch.columns.get(label) if label else None
         for index, key in enumerate(_hashes(batch, source, label)):
             if key < limit:
-                record = SampleRecord(batch.place(index), None if classes is None else classes[index])
+                record = SampleRecord(
+                    batch.place(index), None if classes is None else classes[index]
+                )
                 seen += 1
                 if (first := kept.setdefault(key, record)) is not record:
                     repeated += 1

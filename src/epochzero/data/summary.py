@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from epochzero.data.model import LEVELS, Column, Kind, Numbers
+from epochzero.data.model import LEVELS, ColumnProfile, Kind, Numbers
 
 SAMPLE = 10_000
 # Values that are counted one by one; a column with more different ones is no category.
@@ -351,7 +351,7 @@ class ColumnSummary:
         self._changes += sum(map(bool, map(operator.ne, listed[1:], listed))) - (self._last is None)
         self._last = listed[-1]
 
-    def column(self, *, every: bool = False) -> Column:
+    def column(self, *, every: bool = False) -> ColumnProfile:
         """The summary of all values.
 
         Args:
@@ -362,7 +362,7 @@ class ColumnSummary:
         categories = self._categories(kind, every)
         mine = self._kinds["text"] if kind == "category" else self._kinds[kind]
         measures = {"number": self._numbers, "date": self._dates, "list": self._elements}
-        return Column(
+        return ColumnProfile(
             name=self.name,
             kind=kind,
             count=self._count,

@@ -17,7 +17,7 @@ import numpy as np
 
 from epochzero.data.formats import formats
 from epochzero.data.lines import open_bytes
-from epochzero.data.model import LEVELS, Column, DataTable, Numbers, Profile
+from epochzero.data.model import LEVELS, ColumnProfile, DataTable, Numbers, Profile
 from epochzero.errors import InputError, writing
 
 # The folder of the data that are no corner case.
@@ -104,7 +104,7 @@ def _applies(case: str, known: Profile) -> bool:
     return True
 
 
-def _label(table: DataTable) -> Column | None:
+def _label(table: DataTable) -> ColumnProfile | None:
     return table.column(table.label) if table.label else None
 
 
@@ -167,14 +167,14 @@ def _values(table: DataTable, records: int, case: str, random: _Random) -> Value
     }
 
 
-def _case_of(column: Column, case: str, *, sized: bool) -> str:
+def _case_of(column: ColumnProfile, case: str, *, sized: bool) -> str:
     """The case as it concerns a column: numbers are long only where they are the size of a file."""
     if case in ("longest", "shortest") and not sized and column.kind not in ("text", "list"):
         return ""
     return case
 
 
-def _of_classes(label: Column, case: str) -> Column:
+def _of_classes(label: ColumnProfile, case: str) -> ColumnProfile:
     """The label with the classes that a case has; the most frequent come first."""
     kept = {"single-class": label.categories[:1], "missing-class": label.categories[:-1]}
     if len(label.categories) < 2 or case not in kept:
@@ -183,7 +183,7 @@ def _of_classes(label: Column, case: str) -> Column:
 
 
 def _column(
-    column: Column, records: int, case: str, classes: Sequence[Any] | None, random: _Random
+    column: ColumnProfile, records: int, case: str, classes: Sequence[Any] | None, random: _Random
 ) -> list[Any]:
     """The values of a column."""
     if column.kind == "empty" or not records:
@@ -197,7 +197,7 @@ def _column(
 
 
 def _numbers(
-    column: Column, records: int, case: str, classes: Sequence[Any] | None, random: _Random
+    column: ColumnProfile, records: int, case: str, classes: Sequence[Any] | None, random: _Random
 ) -> list[Any]:
     numbers = column.numbers
     if numbers is None:
@@ -254,7 +254,7 @@ def _sizes(numbers: Numbers | None, count: int, case: str, random: _Random) -> l
     return [min(LONGEST, round(n)) for n in drawn.tolist()]
 
 
-def _chosen(column: Column, records: int, random: _Random) -> list[str]:
+def _chosen(column: ColumnProfile, records: int, random: _Random) -> list[str]:
     """Categories by their shares; rare ones, which a profile does not name, as one of their own."""
     names = [name for name, _ in column.categories]
     shares = [count for _, count in column.categories]
@@ -267,19 +267,19 @@ def _chosen(column: Column, records: int, random: _Random) -> list[str]:
 
 
 def _categories(
-    column: Column, records: int, case: str, classes: Sequence[Any] | None, random: _Random
+    column: ColumnProfile, records: int, case: str, classes: Sequence[Any] | None, random: _Random
 ) -> list[Any]:
     return list(_chosen(column, records, random))
 
 
 def _booleans(
-    column: Column, records: int, case: str, classes: Sequence[Any] | None, random: _Random
+    column: ColumnProfile, records: int, case: str, classes: Sequence[Any] | None, random: _Random
 ) -> list[Any]:
     return [name == "true" for name in _chosen(column, records, random)]
 
 
 def _texts(
-    column: Column, records: int, case: str, classes: Sequence[Any] | None, random: _Random
+    column: ColumnProfile, records: int, case: str, classes: Sequence[Any] | None, random: _Random
 ) -> list[Any]:
     characters = [character for character, _ in column.alphabet] or ["x"]
     weights = np.array([share for _, share in column.alphabet] or [1.0])
@@ -301,7 +301,7 @@ def _distinct(text: str, number: int) -> str:
     return text[: max(0, len(text) - len(digits))] + digits
 
 
-def _characters_per_word(column: Column) -> int:
+def _characters_per_word(column: ColumnProfile) -> int:
     """How many characters a word has on average, without the blank behind it."""
     if column.lengths is None or column.tokens is None or not column.tokens.mean:
         return 8
@@ -309,7 +309,7 @@ def _characters_per_word(column: Column) -> int:
 
 
 def _dates(
-    column: Column, records: int, case: str, classes: Sequence[Any] | None, random: _Random
+    column: ColumnProfile, records: int, case: str, classes: Sequence[Any] | None, random: _Random
 ) -> list[Any]:
     if column.numbers is None:
         return [None] * records
@@ -321,7 +321,7 @@ def _dates(
 
 
 def _lists(
-    column: Column, records: int, case: str, classes: Sequence[Any] | None, random: _Random
+    column: ColumnProfile, records: int, case: str, classes: Sequence[Any] | None, random: _Random
 ) -> list[Any]:
     """Lists and arrays of numbers; elements that are none are left out of the profile, and here 0."""
     if column.shape is not None:

@@ -9,4 +9,4 @@ from __future__ import annotations
 from epochzero.reports.figures import Figure, require_matplotlib
 from epochzero.reports.page import ReportPage, Section, body_html, write_report
 from epochzero.reports.statistics import Estimate
-from epochzero.reports.tables import TableColumn, Table
+from epochzero.reports.tables import Column, Table

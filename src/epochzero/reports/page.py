@@ -22,7 +22,7 @@ from epochzero.reports.figures import Figure, inline_svg
 from epochzero.reports.tables import (
     FEW_MARK,
     Cell,
-    TableColumn,
+    Column,
     Row,
     Table,
     shown,
@@ -185,7 +185,7 @@ def _html_table(table: Table) -> Iterator[str]:
         yield f'<p class="soft">{_text(note)}</p>'
 
 
-def _html_cell(cell: Cell, column: TableColumn, *, few: bool, first: bool) -> str:
+def _html_cell(cell: Cell, column: Column, *, few: bool, first: bool) -> str:
     text = _text(shown(cell, column))
     if few and cell is not None:
         text += f'<span class="few">{FEW_MARK}</span>'

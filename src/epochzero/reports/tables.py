@@ -26,7 +26,7 @@ Row = tuple[Cell, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TableColumn:
+class Column:
     """A column of a table.
 
     Attributes:
@@ -67,7 +67,7 @@ class Table:
 
     name: str
     caption: str
-    columns: tuple[TableColumn, ...]
+    columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     n: int
     unit: str = "failures"
@@ -85,7 +85,7 @@ class Table:
         """Rows that the report shows."""
         return self.rows[: self.most]
 
-    def is_few(self, row: Row, column: TableColumn) -> bool:
+    def is_few(self, row: Row, column: Column) -> bool:
         """Whether a cell has at least one, but fewer than ``few`` cases."""
         if not column.cases:
             return False
@@ -104,7 +104,7 @@ class Table:
             yield f"{self.name}.csv contains {left:,} more rows."
 
 
-def shown(cell: Cell, column: TableColumn) -> str:
+def shown(cell: Cell, column: Column) -> str:
     """Format a cell for people.
 
     >>> shown(0.3456, Column("Share", "share")), shown(12345, Column("No.", "count"))

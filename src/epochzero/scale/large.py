@@ -132,7 +132,9 @@ def conclude(run: ScaleRun, job: SourceJob, pieces: Sequence[Piece], reads: Sequ
         return not_diagnosed(job.id, str(error))
 
 
-def _joined(run: ScaleRun, job: SourceJob, pieces: Sequence[Piece], reads: Sequence[Read]) -> LogRead:
+def _joined(
+    run: ScaleRun, job: SourceJob, pieces: Sequence[Piece], reads: Sequence[Read]
+) -> LogRead:
     """Return one log, whose pieces have all been read."""
     (first, *_) = reads
     if isinstance(first, LogRead):

@@ -8,14 +8,14 @@ write_report(studied.report, Path("report/"))
 from __future__ import annotations
 
 from epochzero.reports.page import ReportPage, Section, write_report
-from epochzero.study.corpora import FailureCorpus, CorpusBuilder, FailureCase
+from epochzero.study.corpora import CorpusBuilder, FailureCase, FailureCorpus
 from epochzero.study.failures import FailuresStudied, study_failures
 from epochzero.study.sources import read_database, read_diagnoses, read_file, read_folder
 
 __all__ = [
-    "FailureCorpus",
     "CorpusBuilder",
     "FailureCase",
+    "FailureCorpus",
     "FailuresStudied",
     "ReportPage",
     "Section",

@@ -17,7 +17,7 @@ from epochzero import taxonomy
 from epochzero.redact import redact
 from epochzero.reports.figures import Figure, bars, cumulative, panels
 from epochzero.reports.statistics import wilson
-from epochzero.reports.tables import TableColumn, Row, Table
+from epochzero.reports.tables import Column, Row, Table
 from epochzero.study.corpora import FailureCorpus
 from epochzero.study.published import zhang2020
 
@@ -26,8 +26,8 @@ Parts = list[str | Table | Figure]
 
 MOST_ROWS = 20
 """Largest number of users, projects and the like in the report; the files contain all."""
-_SHARE = TableColumn("%", "share", cases="No.")
-_INTERVAL = TableColumn("95 % interval", "interval", cases="No.")
+_SHARE = Column("%", "share", cases="No.")
+_INTERVAL = Column("95 % interval", "interval", cases="No.")
 
 
 # What failed
@@ -73,9 +73,9 @@ def _beside_study(
         theirs_share = None if m is None else m / whole_theirs
         rows.append((_title(word), n, share, wilson(n, whole), among, m, theirs_share))
     columns = (
-        TableColumn(head), TableColumn("No.", "count"), _SHARE, _INTERVAL,
-        TableColumn("Comparable %", "share", cases="No."),
-        TableColumn("Study, No.", "count"), TableColumn("Study, %", "share", cases="Study, No."),
+        Column(head), Column("No.", "count"), _SHARE, _INTERVAL,
+        Column("Comparable %", "share", cases="No."),
+        Column("Study, No.", "count"), Column("Study, %", "share", cases="Study, No."),
     )  # fmt: skip
     study = zhang2020()
     notes = (
@@ -160,9 +160,9 @@ def _cross(
         name,
         caption,
         (
-            TableColumn("Category"),
-            *(TableColumn(head, "count", cases=head) for head in heads),
-            TableColumn("Total", "count", cases="Total"),
+            Column("Category"),
+            *(Column(head, "count", cases=head) for head in heads),
+            Column("Total", "count", cases="Total"),
         ),
         tuple(body),
         sum(totals),
@@ -189,10 +189,13 @@ def phases(corpus: FailureCorpus) -> Parts:
                 *spent, published["gpu_time"],
             )
         )  # fmt: skip
-    gpu = (TableColumn("GPU h", "number", cases="No."), TableColumn("% of GPU time", "share", cases="No."))
+    gpu = (
+        Column("GPU h", "number", cases="No."),
+        Column("% of GPU time", "share", cases="No."),
+    )
     columns = (
-        TableColumn("Phase"), TableColumn("No.", "count"), _SHARE, _INTERVAL, TableColumn("Study, %", "share"),
-        *(gpu if used else ()), TableColumn("Study, % of GPU time", "share"),
+        Column("Phase"), Column("No.", "count"), _SHARE, _INTERVAL, Column("Study, %", "share"),
+        *(gpu if used else ()), Column("Study, % of GPU time", "share"),
     )  # fmt: skip
     notes = [f"Study: {study.short}, {study.sources['phases']}."]
     if unknown := len(corpus) - whole:
@@ -240,9 +243,9 @@ def _cost_by(known: FailureCorpus, column: str, head: str) -> Table:
         for word, n in sorted(counts.items(), key=lambda pair: (-hours[pair[0]], pair[0]))
     ]
     columns = (
-        TableColumn(head), TableColumn("No.", "count"), TableColumn("GPU h", "number", cases="No."),
-        TableColumn("% of GPU time", "share", cases="No."),
-        TableColumn("GPU h a failure", "number", cases="No."),
+        Column(head), Column("No.", "count"), Column("GPU h", "number", cases="No."),
+        Column("% of GPU time", "share", cases="No."),
+        Column("GPU h a failure", "number", cases="No."),
     )  # fmt: skip
     return Table(f"cost-{column}", f"Cost by {head.lower()}", columns, tuple(rows),
                  sum(counts.values()), most=MOST_ROWS)  # fmt: skip
@@ -270,8 +273,8 @@ def repeated(corpus: FailureCorpus) -> Parts:
     order = [at for at in np.lexsort((-wasted, -counts)) if counts[at] > 1]
     rows = [_repeated_row(known, groups[at], int(counts[at]), float(wasted[at])) for at in order]
     columns = (
-        TableColumn("Failure"), TableColumn("User"), TableColumn("Job's name"), TableColumn("Times", "count"),
-        TableColumn("GPU h of repeats", "number", cases="Times"), TableColumn("Fingerprint", "identity"),
+        Column("Failure"), Column("User"), Column("Job's name"), Column("Times", "count"),
+        Column("GPU h of repeats", "number", cases="Times"), Column("Fingerprint", "identity"),
     )  # fmt: skip
     table = Table("repeated", "The same failure again", columns, tuple(rows), len(known),
                   most=MOST_ROWS)  # fmt: skip
@@ -323,9 +326,9 @@ def retried(attempts: FailureCorpus) -> Parts:
         for word, n in counts.items()
     ]  # fmt: skip
     columns = (
-        TableColumn("Category"), TableColumn("Retries", "count"),
-        TableColumn("Failed as before", "count"), TableColumn("%", "share", cases="Retries"),
-        TableColumn("GPU h wasted", "number", cases="Retries"),
+        Column("Category"), Column("Retries", "count"),
+        Column("Failed as before", "count"), Column("%", "share", cases="Retries"),
+        Column("GPU h wasted", "number", cases="Retries"),
     )  # fmt: skip
     started = len(np.unique(again.codes["job"]))
     summary = (
@@ -359,8 +362,8 @@ def time_to_failure(corpus: FailureCorpus) -> Parts:
         rows.append((_title(word), n, low, middle, high, float(of_word.max())))
     numbers = ("1st quartile, min", "Median, min", "3rd quartile, min", "Longest, min")
     columns = (
-        TableColumn("Category"), TableColumn("No.", "count"),
-        *(TableColumn(title, "number", cases="No.") for title in numbers),
+        Column("Category"), Column("No.", "count"),
+        *(Column(title, "number", cases="No.") for title in numbers),
     )  # fmt: skip
     table = Table("time", "Time to failure", columns, tuple(rows), len(known))
     return [table, _failed_by_then(known, np.maximum(minutes, 1 / 60))]
@@ -400,8 +403,8 @@ def weeks(corpus: FailureCorpus) -> Parts:
         counts = [pairs[monday, word] for word in order]
         rows.append((monday.isoformat(), *counts, sum(counts)))
     columns = (
-        TableColumn("Week from"), *(TableColumn(head, "count", cases=head) for head in heads),
-        TableColumn("All", "count", cases="All"),
+        Column("Week from"), *(Column(head, "count", cases=head) for head in heads),
+        Column("All", "count", cases="All"),
     )  # fmt: skip
     table = Table("weeks", "Failures by week", columns, tuple(rows), len(known), most=MOST_ROWS)
     counts_of = {
@@ -443,9 +446,9 @@ def fingerprints(corpus: FailureCorpus) -> Parts:
         spent = (hours[fingerprint],) if knows_cost else ()
         rows.append((n, *spent, *(text or None for text in details), fingerprint))
     columns = (
-        TableColumn("No.", "count", cases="No."), *((TableColumn("GPU h", "number"),) if knows_cost else ()),
-        TableColumn("Failure"), TableColumn("For example", "code"), TableColumn("What to do"),
-        TableColumn("Fingerprint", "identity"),
+        Column("No.", "count", cases="No."), *((Column("GPU h", "number"),) if knows_cost else ()),
+        Column("Failure"), Column("For example", "code"), Column("What to do"),
+        Column("Fingerprint", "identity"),
     )  # fmt: skip
     note = f"{len(rows):,} different failures; secrets in lines are hidden."
     return [Table("fingerprints", "The most frequent failures", columns, tuple(rows), len(known),
@@ -469,8 +472,8 @@ def caught(corpus: FailureCorpus) -> Parts:
     whole = len(corpus)
     rows.append(("Total", whole, len(found), len(found) / whole, wilson(len(found), whole), ""))
     columns = (
-        TableColumn("Category"), TableColumn("No.", "count"), TableColumn("Caught", "count"), _SHARE, _INTERVAL,
-        TableColumn("By the rules", "code"),
+        Column("Category"), Column("No.", "count"), Column("Caught", "count"), _SHARE, _INTERVAL,
+        Column("By the rules", "code"),
     )  # fmt: skip
     note = "Caught: a finding of the check of that job, before it or after, is of the failure's category."
     return [Table("caught", "What a check reports before the job runs", columns, tuple(rows), whole,

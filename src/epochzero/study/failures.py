@@ -17,7 +17,7 @@ from epochzero import taxonomy
 from epochzero.reports.figures import require_matplotlib
 from epochzero.reports.page import ReportPage, Section
 from epochzero.reports.statistics import ClassAgreement, Estimate, wilson
-from epochzero.reports.tables import TableColumn, Row, Table
+from epochzero.reports.tables import Column, Row, Table
 from epochzero.study import analyses
 from epochzero.study.corpora import NOT_A_FAILURE, FailureCorpus
 from epochzero.study.labels import agreement_by_word, labels
@@ -117,7 +117,7 @@ def _data(corpus: FailureCorpus, failures: FailureCorpus, missing: Mapping[str, 
         ),
         ("Failures studied", len(failures)),
     ]
-    columns = (TableColumn("Records"), TableColumn("No.", "count"))
+    columns = (Column("Records"), Column("No.", "count"))
     parts: list[Any] = [
         Table("data", "What was read", columns, tuple(row for row in rows if row[1]), corpus.read,
               "records"),
@@ -126,7 +126,7 @@ def _data(corpus: FailureCorpus, failures: FailureCorpus, missing: Mapping[str, 
         odd: tuple[Row, ...] = tuple(sorted(corpus.notes.items()))
         parts.append(
             Table("unusable", "Fields that could not be used, and count as not known",
-                  (TableColumn("Field"), TableColumn("No.", "count")), odd, sum(corpus.notes.values()), "fields")
+                  (Column("Field"), Column("No.", "count")), odd, sum(corpus.notes.values()), "fields")
         )  # fmt: skip
     parts += [f"“{title}” is left out: {why}." for title, why in missing.items()]
     parts.append(
@@ -137,7 +137,10 @@ def _data(corpus: FailureCorpus, failures: FailureCorpus, missing: Mapping[str, 
 
 
 def _summary(
-    corpus: FailureCorpus, failures: FailureCorpus, missing: Mapping[str, str], agreed: Mapping[str, ClassAgreement]
+    corpus: FailureCorpus,
+    failures: FailureCorpus,
+    missing: Mapping[str, str],
+    agreed: Mapping[str, ClassAgreement],
 ) -> dict[str, Any]:
     counts = failures.counts("category")
     of_dimension: dict[str, int] = {}

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from epochzero import taxonomy
 from epochzero.reports.figures import heat
-from epochzero.reports.statistics import RESAMPLES, ClassAgreement, Estimate, agreement, class_scores
-from epochzero.reports.tables import FEW, TableColumn, Row, Table
+from epochzero.reports.statistics import (
+    RESAMPLES,
+    ClassAgreement,
+    Estimate,
+    agreement,
+    class_scores,
+)
+from epochzero.reports.tables import FEW, Column, Row, Table
 from epochzero.study.analyses import MOST_ROWS, Parts
 from epochzero.study.corpora import FailureCorpus
 
@@ -51,12 +57,12 @@ def labels(corpus: FailureCorpus, found: dict[str, ClassAgreement]) -> Parts:
         title = "two annotators, category" if word == "annotators" else word.replace("_", " ")
         estimates = (measured.accuracy, measured.macro_f1, measured.kappa)
         rows.append((title, measured.n, *(cell for e in estimates for cell in _cells(e))))
-    columns = [TableColumn("What"), TableColumn("Labelled", "count")]
+    columns = [Column("What"), Column("Labelled", "count")]
     for title in ("Accuracy", "Macro-F1"):
-        columns.append(TableColumn(title, "share", cases="Labelled"))
-        columns.append(TableColumn(f"{title}, 95 %", "interval", cases="Labelled"))
-    columns.append(TableColumn("Cohen's kappa", "number", cases="Labelled"))
-    columns.append(TableColumn("Kappa, 95 %", "interval", cases="Labelled", interval_of="number"))
+        columns.append(Column(title, "share", cases="Labelled"))
+        columns.append(Column(f"{title}, 95 %", "interval", cases="Labelled"))
+    columns.append(Column("Cohen's kappa", "number", cases="Labelled"))
+    columns.append(Column("Kappa, 95 %", "interval", cases="Labelled", interval_of="number"))
     table = Table("agreement", "Diagnosis and labels", tuple(columns), tuple(rows),
                   max(one.n for one in found.values()), "labelled failures", notes=_notes(corpus, found))  # fmt: skip
     return [table, *_classes(found["category"])] if "category" in found else [table]
@@ -92,9 +98,9 @@ def _classes(measured: ClassAgreement) -> Parts:
         for title, s in zip(titles, class_scores(measured.classes, measured.matrix), strict=True)
     ]
     columns = (
-        TableColumn("Category"), TableColumn("Labelled", "count"), TableColumn("Diagnosed", "count"),
-        TableColumn("Precision", "share", cases="Diagnosed"), TableColumn("Recall", "share", cases="Labelled"),
-        TableColumn("F1", "share", cases="Labelled"),
+        Column("Category"), Column("Labelled", "count"), Column("Diagnosed", "count"),
+        Column("Precision", "share", cases="Diagnosed"), Column("Recall", "share", cases="Labelled"),
+        Column("F1", "share", cases="Labelled"),
     )  # fmt: skip
     classes = Table(
         "classes", "Each category", columns, tuple(rows), measured.n, "labelled failures"
@@ -114,7 +120,11 @@ def _confused(titles: list[str], counts: list[list[int]]) -> Table:
         if count
     ]
     pairs.sort(key=lambda pair: (pair[3], -pair[2]))
-    columns = (TableColumn("Label"), TableColumn("Diagnosis"), TableColumn("No.", "count", cases="No."))
+    columns = (
+        Column("Label"),
+        Column("Diagnosis"),
+        Column("No.", "count", cases="No."),
+    )
     rows = tuple((label, predicted, count) for label, predicted, count, _ in pairs)
     return Table("confusion", "What is taken for what, errors first", columns, rows,
                  sum(pair[2] for pair in pairs), "labelled failures", most=MOST_ROWS)  # fmt: skip

@@ -28,7 +28,7 @@ from epochzero.scale import read_rows
 from epochzero.store import schema
 from epochzero.store.database import Database
 from epochzero.store.queries import EVERY_JOB, JobFilter, filtered
-from epochzero.study.corpora import NOT_A_FAILURE, FailureCorpus, CorpusBuilder, FailureCase
+from epochzero.study.corpora import NOT_A_FAILURE, CorpusBuilder, FailureCase, FailureCorpus
 from epochzero.study.parquet import is_parquet, parquet_rows
 
 LONGEST_RECORD = 1 << 26

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.reports.figures import Figure, bars, curves
 from epochzero.reports.page import ReportPage, Section
-from epochzero.reports.tables import TableColumn, Row, Table
+from epochzero.reports.tables import Column, Row, Table
 from epochzero_models.dissect.measurement import Dissection
 
 
@@ -43,11 +43,11 @@ def dissection_report(dissection: Dissection) -> ReportPage:
 
 def _scores(dissection: Dissection) -> Table:
     columns = (
-        TableColumn("Score"),
-        TableColumn("AUC", "score"),
-        TableColumn("95 % interval", "interval", interval_of="score"),
-        TableColumn("Over max softmax", "score"),
-        TableColumn("Its interval", "interval", interval_of="score"),
+        Column("Score"),
+        Column("AUC", "score"),
+        Column("95 % interval", "interval", interval_of="score"),
+        Column("Over max softmax", "score"),
+        Column("Its interval", "interval", interval_of="score"),
     )
     rows: list[Row] = []
     for score in dissection.scores:
@@ -71,11 +71,11 @@ def _scores(dissection: Dissection) -> Table:
 
 def _beyond(dissection: Dissection) -> Table:
     columns = (
-        TableColumn("Score"),
-        TableColumn("AUC", "score"),
-        TableColumn("95 % interval", "interval", interval_of="score"),
-        TableColumn("Rejected at its threshold", "share"),
-        TableColumn("Passed if 95 % of the test data are", "share"),
+        Column("Score"),
+        Column("AUC", "score"),
+        Column("95 % interval", "interval", interval_of="score"),
+        Column("Rejected at its threshold", "share"),
+        Column("Passed if 95 % of the test data are", "share"),
     )
     rows = tuple(
         (score.name, score.auc.value, score.auc.interval, score.rejected, score.passed)
@@ -127,12 +127,12 @@ def _curves(dissection: Dissection) -> Figure:
 
 def _cuts(dissection: Dissection) -> Table:
     columns = (
-        TableColumn("Score"),
-        TableColumn("Threshold", "score"),
-        TableColumn("Right, rejected", "share"),
-        TableColumn("Wrong, rejected", "share"),
-        TableColumn("Accepted", "share"),
-        TableColumn("Accuracy of those", "share"),
+        Column("Score"),
+        Column("Threshold", "score"),
+        Column("Right, rejected", "share"),
+        Column("Wrong, rejected", "share"),
+        Column("Accepted", "share"),
+        Column("Accuracy of those", "share"),
     )
     rows = tuple(
         (score.name, score.cut.threshold, score.cut.false_rejections, score.cut.caught,
@@ -159,11 +159,11 @@ def _overhead(dissection: Dissection) -> str:
 
 def _layers(dissection: Dissection) -> Table:
     columns = (
-        TableColumn("Layer", "identity"),
-        TableColumn("Features", "count"),
-        TableColumn("Accuracy of its sub-model", "share"),
-        TableColumn("Validity, model right", "score"),
-        TableColumn("Validity, model wrong", "score"),
+        Column("Layer", "identity"),
+        Column("Features", "count"),
+        Column("Accuracy of its sub-model", "share"),
+        Column("Validity, model right", "score"),
+        Column("Validity, model wrong", "score"),
     )
     rows = tuple(
         (

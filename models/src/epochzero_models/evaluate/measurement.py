@@ -262,7 +262,9 @@ def _share(flags: NDArray[np.bool_]) -> Estimate:
 def _groups(outputs: _Outputs, examples: Examples) -> tuple[SubgroupAccuracy, ...]:
     names = np.array(examples.groups)
     return tuple(
-        SubgroupAccuracy(str(name), int((names == name).sum()), _share(outputs.right[names == name]))
+        SubgroupAccuracy(
+            str(name), int((names == name).sum()), _share(outputs.right[names == name])
+        )
         for name in (np.unique(names) if len(names) else ())
     )
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from epochzero.reports.figures import Figure, bars, curves
 from epochzero.reports.page import Part, ReportPage, Section
 from epochzero.reports.statistics import Estimate
-from epochzero.reports.tables import TableColumn, Row, Table
+from epochzero.reports.tables import Column, Row, Table
 from epochzero_models.evaluate.measurement import Evaluation, ModelMeasured
 
-_INTERVAL = TableColumn("95 % interval", "interval")
-_SCORE_INTERVAL = TableColumn("95 % interval", "interval", interval_of="score")
+_INTERVAL = Column("95 % interval", "interval")
+_SCORE_INTERVAL = Column("95 % interval", "interval", interval_of="score")
 
 
 def evaluation_report(evaluation: Evaluation) -> ReportPage:
@@ -42,7 +42,7 @@ def evaluation_report(evaluation: Evaluation) -> ReportPage:
     )
 
 
-def _table(evaluation: Evaluation, name: str, caption: str, columns: tuple[TableColumn, ...],
+def _table(evaluation: Evaluation, name: str, caption: str, columns: tuple[Column, ...],
            rows: list[Row], *notes: str) -> Table:  # fmt: skip
     return Table(name, caption, columns, tuple(rows), evaluation.examples, "examples", notes)
 
@@ -58,9 +58,9 @@ def _accuracy(evaluation: Evaluation) -> Table:
         for k, estimate in model.top.items()
     ]
     columns = (
-        TableColumn("Model", "identity"),
-        TableColumn("Classes"),
-        TableColumn("Accuracy", "share"),
+        Column("Model", "identity"),
+        Column("Classes"),
+        Column("Accuracy", "share"),
         _INTERVAL,
     )
     return _table(evaluation, "accuracy", "The label is among the strongest classes", columns, rows,
@@ -75,11 +75,11 @@ def _groups(evaluation: Evaluation) -> Iterator[Part]:
     ]
     if rows:
         columns = (
-            TableColumn("Model", "identity"),
-            TableColumn("Subgroup"),
-            TableColumn("No.", "count"),
-            TableColumn("Accuracy", "share", cases="No."),
-            TableColumn("95 % interval", "interval", cases="No."),
+            Column("Model", "identity"),
+            Column("Subgroup"),
+            Column("No.", "count"),
+            Column("Accuracy", "share", cases="No."),
+            Column("95 % interval", "interval", cases="No."),
         )
         yield _table(evaluation, "subgroups", "Accuracy by subgroup", columns, rows)
 
@@ -95,7 +95,7 @@ def _calibration(evaluation: Evaluation) -> Table:
         )
     ]
     columns = (
-        TableColumn("Model", "identity"), TableColumn("Measure"), TableColumn("Value", "score"), _SCORE_INTERVAL
+        Column("Model", "identity"), Column("Measure"), Column("Value", "score"), _SCORE_INTERVAL
     )  # fmt: skip
     return _table(evaluation, "calibration", "How far probabilities can be believed; less is better",
                   columns, rows, "Intervals by 1,000 draws of examples with replacement.")  # fmt: skip
@@ -135,10 +135,10 @@ def _corruptions(evaluation: Evaluation) -> Iterator[Part]:
     if not rows:
         return
     columns = (
-        TableColumn("Model", "identity"),
-        TableColumn("Corruption"),
-        TableColumn("Severity", "count"),
-        TableColumn("Accuracy", "share"),
+        Column("Model", "identity"),
+        Column("Corruption"),
+        Column("Severity", "count"),
+        Column("Accuracy", "share"),
         _INTERVAL,
     )
     yield _table(evaluation, "corruptions", "Accuracy on corrupted inputs", columns, rows)
@@ -171,13 +171,13 @@ def _attacks(evaluation: Evaluation) -> Iterator[Part]:
     ]
     if rows:
         columns = (
-            TableColumn("Model", "identity"),
-            TableColumn("Attack"),
-            TableColumn("Attacked", "count"),
-            TableColumn("Success", "share", cases="Attacked"),
-            TableColumn("95 % interval", "interval", cases="Attacked"),
-            TableColumn("Distance, L2", "score"),
-            TableColumn("Largest change", "score"),
+            Column("Model", "identity"),
+            Column("Attack"),
+            Column("Attacked", "count"),
+            Column("Success", "share", cases="Attacked"),
+            Column("95 % interval", "interval", cases="Attacked"),
+            Column("Distance, L2", "score"),
+            Column("Largest change", "score"),
         )
         yield _table(
             evaluation, "attacks", "Attacks on examples that the model has right", columns, rows,
@@ -193,7 +193,11 @@ def _latency(evaluation: Evaluation) -> Table:
         for model in evaluation.models
         for size, time in model.latency_ms.items()
     ]
-    columns = (TableColumn("Model", "identity"), TableColumn("Batch", "count"), TableColumn("Median, ms", "score"))
+    columns = (
+        Column("Model", "identity"),
+        Column("Batch", "count"),
+        Column("Median, ms", "score"),
+    )
     return _table(evaluation, "latency", "Time of a batch on this machine", columns, rows)
 
 
@@ -204,7 +208,7 @@ def _coverage(evaluation: Evaluation) -> Iterator[Part]:
     ]
     if rows:
         columns = (
-            TableColumn("Model", "identity"), TableColumn("Threshold", "number"), TableColumn("Covered", "share")
+            Column("Model", "identity"), Column("Threshold", "number"), Column("Covered", "share")
         )  # fmt: skip
         yield curves(
             "coverage",
@@ -224,7 +228,7 @@ def _differences(evaluation: Evaluation) -> Iterator[Part]:
     ]
     if rows:
         columns = (
-            TableColumn("Model", "identity"), TableColumn("Measure"), TableColumn("Difference", "score"),
+            Column("Model", "identity"), Column("Measure"), Column("Difference", "score"),
             _SCORE_INTERVAL,
         )  # fmt: skip
         yield _table(

@@ -20,7 +20,7 @@ from epochzero_models.fairness.groups import (
     measure_reweighing,
 )
 from epochzero_models.fairness.retraining import retrained_reweighed, retrained_with
-from epochzero_models.fairness.search import SearchBudget, SearchResult
+from epochzero_models.fairness.search import SearchBudget, SearchOutcome
 from epochzero_models.fairness.search_plan import searched
 from epochzero_models.fairness.subject import Subject
 from epochzero_models.fairness.table import PeopleTable
@@ -143,7 +143,7 @@ class Fairness:
     retrained: Retrained | None
     groups: GroupFairness | None
     left_out: Mapping[str, str]
-    instances: Mapping[str, SearchResult] = field(repr=False)
+    instances: Mapping[str, SearchOutcome] = field(repr=False)
     reweighed: nn.Module | None = field(repr=False)
 
     def to_dict(self) -> Mapping[str, Any]:
@@ -244,7 +244,7 @@ def measure_fairness(
 def _retrained(
     subject: Subject,
     people: PeopleTable,
-    found: SearchResult,
+    found: SearchOutcome,
     sample: Tensor,
     seed: int,
     on_progress: ProgressCallback | None,
@@ -271,7 +271,7 @@ def _reweighed(
     return module, measure_reweighing(people, decided, redecided, left_out.numpy(), seed)
 
 
-def _why_no_retraining(subject: Subject, people: PeopleTable, found: SearchResult) -> str:
+def _why_no_retraining(subject: Subject, people: PeopleTable, found: SearchOutcome) -> str:
     if why_not := subject.no_gradients(people.levels[:1]):
         return why_not
     return _why_no_training(subject, people) if len(found) else "nothing was found"
@@ -284,7 +284,7 @@ def _why_no_training(subject: Subject, people: PeopleTable) -> str:
     return "" if has_weights else f"{subject.classifier.name} has no weights"
 
 
-def _drivers(subject: Subject, found: SearchResult, draw: torch.Generator) -> tuple[Driver, ...]:
+def _drivers(subject: Subject, found: SearchOutcome, draw: torch.Generator) -> tuple[Driver, ...]:
     if not len(found):
         return ()
     domain = subject.domain
@@ -305,7 +305,7 @@ def _drivers(subject: Subject, found: SearchResult, draw: torch.Generator) -> tu
 
 
 def _examples(
-    people: PeopleTable, found: SearchResult, draw: torch.Generator
+    people: PeopleTable, found: SearchOutcome, draw: torch.Generator
 ) -> tuple[DiscriminatoryPair, ...]:
     attributes, protected = people.domain.attributes, people.domain.protected
 

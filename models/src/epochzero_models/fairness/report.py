@@ -11,13 +11,13 @@ import torch
 from epochzero.errors import InputError, writing
 from epochzero.reports.figures import Figure, curves
 from epochzero.reports.page import Part, ReportPage, Section
-from epochzero.reports.tables import TableColumn, Row, Table
+from epochzero.reports.tables import Column, Row, Table
 from epochzero_models.fairness.groups import RATES
 from epochzero_models.fairness.measurement import DiscriminatoryPair, Fairness
 from epochzero_models.fairness.search_plan import EXHAUSTIVE
 from epochzero_models.fairness.table import PeopleTable
 
-_INTERVAL = TableColumn("95 % interval", "interval")
+_INTERVAL = Column("95 % interval", "interval")
 
 
 def described(example: DiscriminatoryPair) -> str:
@@ -139,7 +139,7 @@ def _shares(fairness: Fairness) -> Table:
     notes = ["Intervals are Wilson's."]
     if after is not None:
         notes.append(f"Retrained with {after.instances:,} instances and their variants.")
-    columns = (TableColumn("What"), TableColumn("Share", "share"), _INTERVAL)
+    columns = (Column("What"), Column("Share", "share"), _INTERVAL)
     return Table(
         "shares", "Discrimination and accuracy", columns, rows, fairness.rows, "rows", tuple(notes)
     )
@@ -151,8 +151,8 @@ def _groups(fairness: Fairness) -> Iterator[Part]:
         return
     rates = tuple(RATES)
     columns = (
-        TableColumn("Attribute", "identity"), TableColumn("Group", "identity"), TableColumn("Rows", "count"),
-        *(TableColumn(name.capitalize(), "share") for name in rates), TableColumn("Overconfidence", "score"),
+        Column("Attribute", "identity"), Column("Group", "identity"), Column("Rows", "count"),
+        *(Column(name.capitalize(), "share") for name in rates), Column("Overconfidence", "score"),
     )  # fmt: skip
     yield Table(
         "groups",
@@ -170,7 +170,7 @@ def _groups(fairness: Fairness) -> Iterator[Part]:
     yield Table(
         "disparities",
         "Largest difference between two groups",
-        (TableColumn("Attribute", "identity"), TableColumn("Criterion"), TableColumn("Difference", "share"), _INTERVAL),
+        (Column("Attribute", "identity"), Column("Criterion"), Column("Difference", "share"), _INTERVAL),
         tuple(
             (d.attribute, d.criterion, d.difference.value, d.difference.interval)
             for d in found.disparities
@@ -185,8 +185,8 @@ def _groups(fairness: Fairness) -> Iterator[Part]:
     yield Table(
         "mitigations",
         "What would make groups selected equally often",
-        (TableColumn("Attribute", "identity"), TableColumn("Method"), TableColumn("Thresholds"), TableColumn("Difference before", "share"),
-         TableColumn("Difference", "share"), _INTERVAL, TableColumn("Accuracy before", "share"), TableColumn("Accuracy", "share")),
+        (Column("Attribute", "identity"), Column("Method"), Column("Thresholds"), Column("Difference before", "share"),
+         Column("Difference", "share"), _INTERVAL, Column("Accuracy before", "share"), Column("Accuracy", "share")),
         tuple(
             (m.attribute, m.method, ", ".join(f"{value} {cut:.3f}" for value, cut in m.thresholds.items()),
              m.difference_before.value, m.difference.value, m.difference.interval,
@@ -201,8 +201,8 @@ def _groups(fairness: Fairness) -> Iterator[Part]:
 
 def _searches(fairness: Fairness) -> Table:
     columns = (
-        TableColumn("Search", "identity"), TableColumn("Instances", "count"), TableColumn("Inputs checked", "count"),
-        TableColumn("Share", "share"), TableColumn("Seconds", "number"),
+        Column("Search", "identity"), Column("Instances", "count"), Column("Inputs checked", "count"),
+        Column("Share", "share"), Column("Seconds", "number"),
     )  # fmt: skip
     rows: tuple[Row, ...] = tuple(
         (search.search, search.found, search.checked, search.share, search.seconds)
@@ -255,7 +255,7 @@ def _drivers(fairness: Fairness) -> Iterator[Part]:
             for driver in fairness.drivers
         )
         columns = (
-            TableColumn("Attribute", "identity"), TableColumn("Protected"), TableColumn("Share", "share"), _INTERVAL
+            Column("Attribute", "identity"), Column("Protected"), Column("Share", "share"), _INTERVAL
         )  # fmt: skip
         yield Table(
             "drivers",

@@ -20,7 +20,7 @@ from epochzero_models.classifier import ProgressCallback
 from epochzero_models.examples import Examples
 from epochzero_models.fairness.groups import reweighing
 from epochzero_models.fairness.network import fit
-from epochzero_models.fairness.search import SearchResult
+from epochzero_models.fairness.search import SearchOutcome
 from epochzero_models.fairness.subject import Subject
 from epochzero_models.fairness.table import PeopleTable
 
@@ -40,7 +40,7 @@ VOTERS: Mapping[str, Mapping[str, Any]] = {
 def retrained_with(
     subject: Subject,
     people: PeopleTable,
-    found: SearchResult,
+    found: SearchOutcome,
     seed: int,
     on_progress: ProgressCallback | None = None,
 ) -> tuple[nn.Module, int, Tensor]:

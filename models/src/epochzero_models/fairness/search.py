@@ -60,7 +60,7 @@ class SearchBudget:
 
 
 @dataclass(frozen=True, eq=False)
-class SearchResult:
+class SearchOutcome:
     """The result of a search.
 
     Attributes:
@@ -174,7 +174,7 @@ class Archive:
         self.checked += int(known.sum())
         return InputCheck(discriminates, partner, new)
 
-    def found(self) -> SearchResult:
+    def found(self) -> SearchOutcome:
         """Return what was found so far."""
         elapsed = self._elapsed()
         width = len(self.subject.domain.attributes)
@@ -185,7 +185,9 @@ class Archive:
         most = self.budget.instances
         levels, partners, outputs, others = (part[:most].long() for part in parts)
         course = (*self._course, (elapsed, len(self._seen)))
-        return SearchResult(self.search, self.checked, levels, partners, outputs, others, elapsed, course)
+        return SearchOutcome(
+            self.search, self.checked, levels, partners, outputs, others, elapsed, course
+        )
 
     def _add(self, levels: Tensor, judged: Judged) -> Tensor:
         """Store unknown instances; return which ones they are."""

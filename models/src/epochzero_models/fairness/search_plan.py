@@ -9,7 +9,13 @@ import torch
 from epochzero_models.classifier import ProgressCallback
 from epochzero_models.fairness.adf import adf
 from epochzero_models.fairness.aequitas import aequitas
-from epochzero_models.fairness.search import Archive, SearchBudget, SearchResult, exhaustive, random_search
+from epochzero_models.fairness.search import (
+    Archive,
+    SearchBudget,
+    SearchOutcome,
+    exhaustive,
+    random_search,
+)
 from epochzero_models.fairness.subject import Subject
 from epochzero_models.fairness.table import PeopleTable
 
@@ -44,7 +50,7 @@ def searched(
     seconds: float,
     seed: int,
     on_progress: ProgressCallback | None = None,
-) -> tuple[list[SearchResult], dict[str, str]]:
+) -> tuple[list[SearchOutcome], dict[str, str]]:
     """Return all instances if the budget suffices for all inputs, otherwise the results of the searches.
 
     Args:
@@ -71,7 +77,7 @@ def searched(
 
 def search_all(
     subject: Subject, budget: SearchBudget, on_progress: ProgressCallback | None = None
-) -> SearchResult:
+) -> SearchOutcome:
     """Return all instances, however long it takes."""
     every = SearchBudget(inputs=subject.domain.size, clock=budget.clock)
     archive = Archive(EXHAUSTIVE, subject, every, on_progress)
@@ -85,7 +91,7 @@ def compare_searches(
     budget: SearchBudget,
     seed: int,
     on_progress: ProgressCallback | None = None,
-) -> list[SearchResult]:
+) -> list[SearchOutcome]:
     """Run ADF, AEQUITAS and random search with the same budget each; without gradients, omit ADF."""
     searches: dict[str, Callable[[Archive, torch.Generator], None]] = {
         "ADF": lambda archive, draw: adf(archive, people.levels, draw),
@@ -94,7 +100,7 @@ def compare_searches(
     }
     if subject.no_gradients(people.levels[:1]):
         del searches["ADF"]
-    found: list[SearchResult] = []
+    found: list[SearchOutcome] = []
     for name, search in searches.items():
         archive = Archive(name, subject, budget, on_progress)
         search(archive, torch.Generator().manual_seed(seed))

@@ -15,7 +15,13 @@ from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 
-from epochzero.check.target.definitions import THING, Alias, Bound, ClassStatement, FunctionDefinition
+from epochzero.check.target.definitions import (
+    THING,
+    Alias,
+    Bound,
+    ClassStatement,
+    FunctionDefinition,
+)
 from epochzero.check.target.model import CallSignature
 from epochzero.check.target.source import ModuleSource, parse, quick
 

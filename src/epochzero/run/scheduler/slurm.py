@@ -109,7 +109,9 @@ def show_job(number: str, environment: Mapping[str, str] | None = None) -> Mappi
     return dict(_FIELD.findall(lines.partition("\n")[0]))
 
 
-def parse_job(fields: Mapping[str, str], now: datetime, *, restarts: int = 0) -> SchedulerAllocation:
+def parse_job(
+    fields: Mapping[str, str], now: datetime, *, restarts: int = 0
+) -> SchedulerAllocation:
     """The allocation that the fields of ``scontrol show job`` describe.
 
     Args:

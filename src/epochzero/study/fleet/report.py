@@ -10,7 +10,7 @@ import numpy as np
 
 from epochzero.reports.figures import Figure, ranges, require_matplotlib
 from epochzero.reports.page import ReportPage, Section
-from epochzero.reports.tables import TableColumn, Row, Table
+from epochzero.reports.tables import Column, Row, Table
 from epochzero.study.fleet.assumptions import FleetAssumption, draw
 from epochzero.study.fleet.model import Outcome, expected, simulated
 
@@ -114,10 +114,10 @@ def _saved(fleets: Mapping[int, Sequence[Outcome]], days: int) -> list[Table]:
             cells = (cell for row in (gpu, share, people) for cell in _cells(row))
             rows.append((f"{size:,} jobs a day: {title}", *cells))
     columns = (
-        TableColumn("Saved by"),
-        TableColumn("GPU hours a day", "number"), TableColumn("GPU hours, 5–95 %", "interval", interval_of="number"),
-        TableColumn("Of all GPU time", "share"), TableColumn("Of all, 5–95 %", "interval"),
-        TableColumn("People's hours a day", "number"), TableColumn("People, 5–95 %", "interval", interval_of="number"),
+        Column("Saved by"),
+        Column("GPU hours a day", "number"), Column("GPU hours, 5–95 %", "interval", interval_of="number"),
+        Column("Of all GPU time", "share"), Column("Of all, 5–95 %", "interval"),
+        Column("People's hours a day", "number"), Column("People, 5–95 %", "interval", interval_of="number"),
     )  # fmt: skip
     note = "Medians. What two tools would both save counts once in “All together”."
     draws = len(next(iter(fleets.values())))
@@ -157,10 +157,10 @@ def _cost(fleets: Mapping[int, Sequence[Outcome]], days: int) -> Table:
         rows.append((f"{size:,} jobs a day", failures[1], wasted[1], (wasted[0], wasted[2]), share[1],
                      (share[0], share[2]), caught[1], given_up[1]))  # fmt: skip
     columns = (
-        TableColumn("Fleet"), TableColumn("Failed jobs a day", "number"), TableColumn("Wasted GPU hours a day", "number"),
-        TableColumn("Wasted, 5–95 %", "interval", interval_of="number"), TableColumn("Of all GPU time", "share"),
-        TableColumn("Of all, 5–95 %", "interval"), TableColumn("Predicted", "number"),
-        TableColumn("Given up wrongly", "number"),
+        Column("Fleet"), Column("Failed jobs a day", "number"), Column("Wasted GPU hours a day", "number"),
+        Column("Wasted, 5–95 %", "interval", interval_of="number"), Column("Of all GPU time", "share"),
+        Column("Of all, 5–95 %", "interval"), Column("Predicted", "number"),
+        Column("Given up wrongly", "number"),
     )  # fmt: skip
     notes = (
         "Without tools: first attempts that fail, and retries that fail. Predicted: failed jobs a day that "
@@ -179,12 +179,12 @@ def _sensitivity(given: Mapping[str, FleetAssumption]) -> list[Table | Figure | 
         return _share(outcome, outcome.both)
 
     rows = []
-    for name, each_assumption in given.items():
+    for name, assumption in given.items():
         low, high = (
-            float(each_assumption.at(_PERCENTILES[0])),
-            float(each_assumption.at(_PERCENTILES[2])),
+            float(assumption.at(_PERCENTILES[0])),
+            float(assumption.at(_PERCENTILES[2])),
         )
-        rows.append((each_assumption.title, low, high, saved(name, low), saved(name, high)))
+        rows.append((assumption.title, low, high, saved(name, low), saved(name, high)))
     rows.sort(key=lambda row: -abs(row[3] - row[4]))
     middle = saved("spread", medians["spread"])
     first = rows[:_MOST_SENSITIVE]
@@ -198,8 +198,8 @@ def _sensitivity(given: Mapping[str, FleetAssumption]) -> list[Table | Figure | 
         middle=middle,
     )  # fmt: skip
     columns = (
-        TableColumn("FleetAssumption"), TableColumn("5th percentile", "number"), TableColumn("95th percentile", "number"),
-        TableColumn("Saved at the 5th", "share"), TableColumn("Saved at the 95th", "share"),
+        Column("FleetAssumption"), Column("5th percentile", "number"), Column("95th percentile", "number"),
+        Column("Saved at the 5th", "share"), Column("Saved at the 95th", "share"),
     )  # fmt: skip
     table = Table(
         "sensitivity", "What matters most", columns, tuple(rows), len(rows), "assumptions"
@@ -215,8 +215,8 @@ def _assumptions(given: Mapping[str, FleetAssumption]) -> Table:
         (a.title, name, a.low, a.mode, a.high, a.unit, a.source) for name, a in given.items()
     )
     columns = (
-        TableColumn("FleetAssumption"), TableColumn("Name", "code"), TableColumn("Low", "number"), TableColumn("Likeliest", "number"),
-        TableColumn("High", "number"), TableColumn("Unit"), TableColumn("Source"),
+        Column("FleetAssumption"), Column("Name", "code"), Column("Low", "number"), Column("Likeliest", "number"),
+        Column("High", "number"), Column("Unit"), Column("Source"),
     )  # fmt: skip
     note = "Triangular between low and high; uniform where nothing is likeliest. All are drawn independently."
     return Table(

@@ -71,7 +71,9 @@ def changed_by(repository: Repository, commit: CandidateCommit) -> list[Changed]
     return files
 
 
-def fix_record(repository: Repository, commit: CandidateCommit, files: Sequence[Changed]) -> dict[str, Any]:
+def fix_record(
+    repository: Repository, commit: CandidateCommit, files: Sequence[Changed]
+) -> dict[str, Any]:
     """Return the fix in the shared format."""
     return {
         "sha": commit.sha,

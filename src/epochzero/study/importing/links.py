@@ -97,7 +97,11 @@ def read_commits(git: Git) -> list[CandidateCommit]:
 
 
 def links(
-    issues: Sequence[Issue], commits: Sequence[CandidateCommit], project: str, *, loose: bool = False
+    issues: Sequence[Issue],
+    commits: Sequence[CandidateCommit],
+    project: str,
+    *,
+    loose: bool = False,
 ) -> dict[int, list[Link]]:
     """Return, for each issue with any, the commits that may have fixed it, most certain first.
 

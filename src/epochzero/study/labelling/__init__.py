@@ -18,9 +18,9 @@ from epochzero.study.labelling.scheme import Scheme, load_scheme
 from epochzero.study.labelling.session import Session, View
 
 __all__ = [
+    "LabelFolder",
     "LabelItem",
     "LabelItems",
-    "LabelFolder",
     "Scheme",
     "Session",
     "View",

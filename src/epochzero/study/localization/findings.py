@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from epochzero.locate.techniques import TECHNIQUES
 from epochzero.reports.statistics import Estimate
-from epochzero.reports.tables import FEW, TableColumn, Table
+from epochzero.reports.tables import FEW, Column, Table
 from epochzero.study.analyses import Parts
 from epochzero.study.comparison import compare, mean
 from epochzero.study.localization.subjects import (
@@ -80,9 +80,9 @@ def findings(
 def findings_table(found: Sequence[StudyFinding], subjects: Sequence[StudyBug]) -> Parts:
     """Return the closing table."""
     columns = (
-        TableColumn("The study's value"), TableColumn("There"), TableColumn("Above 0 where it holds"),
-        TableColumn("Bugs"), TableColumn("Here", "score"), TableColumn("95 %", "interval", interval_of="score"),
-        TableColumn("Verdict"),
+        Column("The study's value"), Column("There"), Column("Above 0 where it holds"),
+        Column("Bugs"), Column("Here", "score"), Column("95 %", "interval", interval_of="score"),
+        Column("Verdict"),
     )  # fmt: skip
     rows = tuple(
         (finding.text, finding.source, finding.measure, " and ".join(f"{n:,}" for n in finding.n), finding.value.value,

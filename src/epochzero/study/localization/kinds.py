@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from epochzero.locate.bug_kind import TYPES
 from epochzero.reports.figures import Figure, bars
 from epochzero.reports.statistics import wilson
-from epochzero.reports.tables import TableColumn, Row, Table
+from epochzero.reports.tables import Column, Row, Table
 from epochzero.study.analyses import Parts
 from epochzero.study.comparison import chi_square
 from epochzero.study.localization.subjects import (
@@ -22,7 +22,7 @@ from epochzero.study.published import jahan2025
 
 TITLES = {"model": "model", "training": "training", "tensor": "tensor and input", "api": "API",
           "gpu": "GPU", "ndl": "not of deep learning"}  # fmt: skip
-_STUDY = (TableColumn("Study, MRR", "score"), TableColumn("Study, MAP", "score"))
+_STUDY = (Column("Study, MRR", "score"), Column("Study, MAP", "score"))
 
 
 # Types
@@ -58,7 +58,7 @@ def _types(
             rows.append(
                 (TITLES[kind], technique, *score_cells(scores_of(own, technique, seed)), *published)
             )
-    return Table(name, caption, (TableColumn("Type"), TableColumn("Technique"), *SCORES, *_STUDY), tuple(rows), len(of),
+    return Table(name, caption, (Column("Type"), Column("Technique"), *SCORES, *_STUDY), tuple(rows), len(of),
                  "bugs", notes=(f"Study: {study.short}, Tables 22 and 28.", *study.footnotes["types"]),
                  few=FEW_BUGS)  # fmt: skip
 
@@ -108,9 +108,9 @@ def _shares(labelled: Sequence[StudyBug]) -> Parts:
         else "No chi-square: it needs labels of both systems, and bugs of both kinds."
     )
     columns = (
-        TableColumn("System"), TableColumn("Labelled", "count"), TableColumn("Extrinsic", "count"),
-        TableColumn("%", "share", cases="Labelled"), TableColumn("95 %", "interval", cases="Labelled"),
-        TableColumn("Study, %", "share"),
+        Column("System"), Column("Labelled", "count"), Column("Extrinsic", "count"),
+        Column("%", "share", cases="Labelled"), Column("95 %", "interval", cases="Labelled"),
+        Column("Study, %", "share"),
     )  # fmt: skip
     notes = (tested, f"Study: {study.short}, RQ3.", *study.footnotes["extrinsic_share"])
     return [Table("extrinsic", "Extrinsic bugs by kind of system", columns, tuple(rows), len(labelled),
@@ -132,9 +132,9 @@ def _by_type(labelled: Sequence[StudyBug]) -> Parts:
     found = chi_square([pair for pair in counts.values() if sum(pair)])
     tested = (f"Chi-square: {found.statistic:.2f}, p = {found.p:.3g}.",) if found else ()
     columns = (
-        TableColumn("Type"), TableColumn("Labelled", "count"), TableColumn("Extrinsic", "count"),
-        TableColumn("%", "share", cases="Labelled"), TableColumn("95 %", "interval", cases="Labelled"),
-        TableColumn("Study, %", "share"),
+        Column("Type"), Column("Labelled", "count"), Column("Extrinsic", "count"),
+        Column("%", "share", cases="Labelled"), Column("95 %", "interval", cases="Labelled"),
+        Column("Study, %", "share"),
     )  # fmt: skip
     notes = (*tested, f"Study: {study.short}, Table 29.", *study.footnotes["extrinsic_by_type"])
     return [Table("extrinsic-types", "Extrinsic bugs by type, as labelled", columns, tuple(rows), len(labelled),
@@ -164,12 +164,12 @@ def _compared(labelled: Sequence[StudyBug], techniques: Sequence[str], seed: int
                 )
             )
     columns = (
-        TableColumn("System"), TableColumn("Technique"),
-        TableColumn("Extrinsic", "count", cases="Extrinsic"), TableColumn("Intrinsic", "count", cases="Intrinsic"),
-        TableColumn("MAP, extrinsic", "score", cases="Extrinsic"),
-        TableColumn("MAP, intrinsic", "score", cases="Intrinsic"), TableColumn("Difference", "score"),
-        TableColumn("95 %", "interval", interval_of="score"), TableColumn("Test"), TableColumn("p", "p"),
-        TableColumn("Effect"), TableColumn("Size", "score"), TableColumn("Is"), TableColumn("Study, difference", "score"),
+        Column("System"), Column("Technique"),
+        Column("Extrinsic", "count", cases="Extrinsic"), Column("Intrinsic", "count", cases="Intrinsic"),
+        Column("MAP, extrinsic", "score", cases="Extrinsic"),
+        Column("MAP, intrinsic", "score", cases="Intrinsic"), Column("Difference", "score"),
+        Column("95 %", "interval", interval_of="score"), Column("Test"), Column("p", "p"),
+        Column("Effect"), Column("Size", "score"), Column("Is"), Column("Study, difference", "score"),
     )  # fmt: skip
     notes = ("Above 0: intrinsic bugs are easier.", f"Study: {study.short}, Table 30.")
     return Table("extrinsic-techniques", "Extrinsic and intrinsic bugs by technique", columns, tuple(rows),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from epochzero.reports.tables import TableColumn, Row, Table
+from epochzero.reports.tables import Column, Row, Table
 from epochzero.study.analyses import Parts
 from epochzero.study.comparison import PairedDifference, compare_pairs, holm
 from epochzero.study.localization.subjects import (
@@ -35,11 +35,11 @@ def pairs(subjects: Sequence[StudyBug], techniques: Sequence[str], seed: int) ->
         for (first, second, found), p in zip(compared, adjusted, strict=True)
     ]  # fmt: skip
     columns = (
-        TableColumn("Technique"), TableColumn("Compared with"), TableColumn("Bugs", "count"),
-        TableColumn("Difference of MAP", "score", cases="Bugs"),
-        TableColumn("95 %", "interval", interval_of="score", cases="Bugs"),
-        TableColumn("p", "p", cases="Bugs"), TableColumn("p, Holm", "p", cases="Bugs"),
-        TableColumn("Rank-biserial correlation", "score", cases="Bugs"), TableColumn("Effect"),
+        Column("Technique"), Column("Compared with"), Column("Bugs", "count"),
+        Column("Difference of MAP", "score", cases="Bugs"),
+        Column("95 %", "interval", interval_of="score", cases="Bugs"),
+        Column("p", "p", cases="Bugs"), Column("p, Holm", "p", cases="Bugs"),
+        Column("Rank-biserial correlation", "score", cases="Bugs"), Column("Effect"),
     )  # fmt: skip
     notes = (
         "Wilcoxon's signed-rank test on the average precision of each bug; p is also adjusted for the number of pairs "

@@ -15,7 +15,7 @@ from epochzero.locate.ranker import LEARNED
 from epochzero.reports.figures import require_matplotlib
 from epochzero.reports.page import ReportPage, Section
 from epochzero.reports.statistics import Estimate
-from epochzero.reports.tables import TableColumn, Row, Table
+from epochzero.reports.tables import Column, Row, Table
 from epochzero.study.analyses import Parts
 from epochzero.study.comparison import require_scipy
 from epochzero.study.localization.findings import TRAINED, StudyFinding, findings, findings_table
@@ -139,7 +139,7 @@ def _external(
         return []
     n = len({subject.id for name in external for subject in with_technique(subjects, name)})
     return [Table("external", "Techniques of elsewhere, and the others on the same bugs",
-                  (TableColumn("Bugs that are"), TableColumn("Technique"), *SCORES), tuple(rows), n, "bugs", few=FEW_BUGS)]  # fmt: skip
+                  (Column("Bugs that are"), Column("Technique"), *SCORES), tuple(rows), n, "bugs", few=FEW_BUGS)]  # fmt: skip
 
 
 def _data(
@@ -148,7 +148,7 @@ def _data(
     rows: list[Row] = [(f"Left out: {why}", n) for why, n in sorted(left_out.items(), key=lambda p: -p[1])]  # fmt: skip
     rows += [(f"Studied, {SYSTEMS[system]}", len(own)) for system, own in sides(subjects).items()]
     total = len(subjects) + sum(left_out.values())
-    table = Table("data", "What was read", (TableColumn("Bugs"), TableColumn("No.", "count")), tuple(rows), total, "bugs")  # fmt: skip
+    table = Table("data", "What was read", (Column("Bugs"), Column("No.", "count")), tuple(rows), total, "bugs")  # fmt: skip
     return Section("Data", [
         table,
         *(f"“{title}” is left out: {why}." for title, why in missing.items()),

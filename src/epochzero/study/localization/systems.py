@@ -9,7 +9,7 @@ from statistics import fmean, median
 import numpy as np
 
 from epochzero.reports.figures import Point, bars, forest
-from epochzero.reports.tables import Cell, TableColumn, Row, Table
+from epochzero.reports.tables import Cell, Column, Row, Table
 from epochzero.study.analyses import Parts
 from epochzero.study.comparison import Difference, compare
 from epochzero.study.localization.subjects import (
@@ -32,18 +32,18 @@ BY_LINES, BY_COMPLEXITY = "matched by lines", "matched by complexity"
 STRATA = 5
 """Number of quantile groups in which files are matched."""
 SCORES = (
-    TableColumn("Bugs", "count", cases="Bugs"),
-    TableColumn("Top@1", "share", cases="Bugs"), TableColumn("Top@5", "share", cases="Bugs"),
-    TableColumn("Top@10", "share", cases="Bugs"),
-    TableColumn("MRR", "score", cases="Bugs"), TableColumn("MAP", "score", cases="Bugs"),
-    TableColumn("MAP, 95 %", "interval", cases="Bugs", interval_of="score"),
+    Column("Bugs", "count", cases="Bugs"),
+    Column("Top@1", "share", cases="Bugs"), Column("Top@5", "share", cases="Bugs"),
+    Column("Top@10", "share", cases="Bugs"),
+    Column("MRR", "score", cases="Bugs"), Column("MAP", "score", cases="Bugs"),
+    Column("MAP, 95 %", "interval", cases="Bugs", interval_of="score"),
 )  # fmt: skip
 _GAP = (
-    TableColumn("Deep learning", "count", cases="Deep learning"),
-    TableColumn("Traditional", "count", cases="Traditional"),
-    TableColumn("Difference", "score"),
-    TableColumn("95 %", "interval", interval_of="score"),
-    TableColumn("Test"), TableColumn("p", "p"), TableColumn("Effect"), TableColumn("Size", "score"), TableColumn("Is"),
+    Column("Deep learning", "count", cases="Deep learning"),
+    Column("Traditional", "count", cases="Traditional"),
+    Column("Difference", "score"),
+    Column("95 %", "interval", interval_of="score"),
+    Column("Test"), Column("p", "p"), Column("Effect"), Column("Size", "score"), Column("Is"),
 )  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def systems(subjects: Sequence[StudyBug], techniques: Sequence[str], seed: int) 
                         *(published[3:] if published else (None, None)),
                     )
                 )
-    columns = (TableColumn("Technique"), TableColumn("System"), *SCORES, TableColumn("Study, MRR", "score"), TableColumn("Study, MAP", "score"))  # fmt: skip
+    columns = (Column("Technique"), Column("System"), *SCORES, Column("Study, MRR", "score"), Column("Study, MAP", "score"))  # fmt: skip
     table = Table("systems", "Techniques by kind of system", columns, tuple(rows), len(subjects), "bugs",
                   notes=(f"Study: {study.short}, Table 8.", *study.footnotes["systems"]), few=FEW_BUGS)  # fmt: skip
     known = [system for system in SYSTEMS if of[system]]
@@ -128,7 +128,7 @@ def _gaps(subjects: Sequence[StudyBug], techniques: Sequence[str], seed: int) ->
         (name, *_swapped(gap), _published_gap(name), study.effects.get(name))
         for name, gap in gaps.items()
     )
-    columns = (TableColumn("Technique"), *_GAP, TableColumn("Study, difference", "score"), TableColumn("Study, Cohen's d", "score"))  # fmt: skip
+    columns = (Column("Technique"), *_GAP, Column("Study, difference", "score"), Column("Study, Cohen's d", "score"))  # fmt: skip
     table = Table(
         "gaps", "MAP on traditional systems minus MAP on deep-learning systems", columns, rows,
         len(subjects), "bugs", few=FEW_BUGS,
@@ -176,7 +176,7 @@ def classes(subjects: Sequence[StudyBug], techniques: Sequence[str], seed: int) 
             rows.append(
                 (word, technique, *score_cells(scores_of(own, technique, seed)), *published)
             )
-    columns = (TableColumn("Class"), TableColumn("Technique"), *SCORES, TableColumn("Study, MRR", "score"), TableColumn("Study, MAP", "score"))  # fmt: skip
+    columns = (Column("Class"), Column("Technique"), *SCORES, Column("Study, MRR", "score"), Column("Study, MAP", "score"))  # fmt: skip
     notes = (
         f"Study: {study.short}, Table 14.",
         f"{len(known) - len(single):,} bugs of projects of more than one class are left out, as in the study.",
@@ -210,9 +210,9 @@ def _files(of: Mapping[str, list[StudyBug]], seed: int) -> Table:
         middle: list[Cell] = [median(by_system[s]) if by_system[s] else None for s in SYSTEMS]
         rows.append((title, *found.n, *middle, found.test or None, found.p, found.effect or None, found.size, found.word or None))  # fmt: skip
     columns = (
-        TableColumn("Of the files of a fix"), _GAP[0], _GAP[1],
-        TableColumn("Median, deep learning", "number", cases="Deep learning"),
-        TableColumn("Median, traditional", "number", cases="Traditional"), *_GAP[4:],
+        Column("Of the files of a fix"), _GAP[0], _GAP[1],
+        Column("Median, deep learning", "number", cases="Deep learning"),
+        Column("Median, traditional", "number", cases="Traditional"), *_GAP[4:],
     )  # fmt: skip
     note = "The study found no difference in complexity: cyclomatic 9.5 and 8.72, p = 0.15; its count is another."
     return Table("files", "Size and complexity of the files with the bug", columns, tuple(rows),
@@ -229,7 +229,12 @@ def _controlled(of: Mapping[str, list[StudyBug]], techniques: Sequence[str], see
             rows.append(
                 (title, name, *_swapped(gap), published[1] - published[0] if published else None)
             )
-    columns = (TableColumn("Files"), TableColumn("Technique"), *_GAP, TableColumn("Study, difference", "score"))
+    columns = (
+        Column("Files"),
+        Column("Technique"),
+        *_GAP,
+        Column("Study, difference", "score"),
+    )
     notes = (
         f"Study: {jahan2025().short}, Table 10.",
         f"Matched: within each of {STRATA} parts of equal numbers as many bugs of either system, drawn at random.",

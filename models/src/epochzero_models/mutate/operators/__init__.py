@@ -15,5 +15,10 @@ _PARTS = (model, tensors, training, data, gpu, api)
 @cache
 def operators() -> Mapping[str, MutationOperator]:
     """All of them, by the name of their leaf."""
-    found = [each for part in _PARTS for each in vars(part).values() if isinstance(each, MutationOperator)]
+    found = [
+        each
+        for part in _PARTS
+        for each in vars(part).values()
+        if isinstance(each, MutationOperator)
+    ]
     return MappingProxyType({each.leaf: each for each in found})
