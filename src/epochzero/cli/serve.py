@@ -44,7 +44,7 @@ def _require(names: tuple[str, ...], extra: str) -> None:
 @click.group(cls=CommandGroup, name="serve", invoke_without_command=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port", default=8642, show_default=True, type=click.IntRange(1, 65535), help="Port."
+    "--port", default=8642, show_default=True, type=click.IntRange(1, 65535), help="TCP port."
 )
 @store_option
 @folder_option(

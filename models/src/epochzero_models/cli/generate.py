@@ -66,7 +66,7 @@ def _range(
 @click.option("--sampling", type=click.Choice(("diverse", "random")), default="diverse", show_default=True,
               help="Maximize differences, or draw at random.")  # fmt: skip
 @click.option("--search-steps", type=click.IntRange(min=0), default=1000, show_default=True,
-              help="Steps of the search for diverse networks.")  # fmt: skip
+              help="Number of steps of the search for diverse networks.")  # fmt: skip
 @click.option(
     "--write", metavar="DIR", type=OutputFolder(), help="Write each network to DIR as a program."
 )

@@ -64,7 +64,7 @@ class Architecture:
 def architecture_of(product: Product) -> Architecture:
     """Return the architecture of a product; blocks and elements without cells are skipped."""
     blocks: list[CellBlock] = []
-    for block in _numbered(product, "CellBlock"):
+    for block in _numbered(product, "Block"):
         cells = [
             _cell(product, f"{element}_Cell")
             for element in _numbered(product, f"{block}_Element")

@@ -304,7 +304,7 @@ def _requirement(line: str, folder: Path) -> tuple[str, str] | None:
         return _unnamed(line, folder)
     found = _REQUIREMENT.match(line)
     if found is None or not re.match(r"\s*(?:$|[<>!~=]=|[<>;,(]|--)", line[found.end() :]):
-        raise ValueError(f"{line[:80]!r} is not a requirement")
+        raise ValueError(f"{line[:80]!r} is not a valid requirement")
     return normalized(found["name"]), found["version"] or ""
 
 

@@ -198,7 +198,7 @@ def _sensitivity(given: Mapping[str, FleetAssumption]) -> list[Table | Figure | 
         middle=middle,
     )  # fmt: skip
     columns = (
-        Column("FleetAssumption"), Column("5th percentile", "number"), Column("95th percentile", "number"),
+        Column("Assumption"), Column("5th percentile", "number"), Column("95th percentile", "number"),
         Column("Saved at the 5th", "share"), Column("Saved at the 95th", "share"),
     )  # fmt: skip
     table = Table(
@@ -215,7 +215,7 @@ def _assumptions(given: Mapping[str, FleetAssumption]) -> Table:
         (a.title, name, a.low, a.mode, a.high, a.unit, a.source) for name, a in given.items()
     )
     columns = (
-        Column("FleetAssumption"), Column("Name", "code"), Column("Low", "number"), Column("Likeliest", "number"),
+        Column("Assumption"), Column("Name", "code"), Column("Low", "number"), Column("Likeliest", "number"),
         Column("High", "number"), Column("Unit"), Column("Source"),
     )  # fmt: skip
     note = "Triangular between low and high; uniform where nothing is likeliest. All are drawn independently."
