@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -249,6 +250,32 @@ def test_a_room_knows_only_the_rooms_above_it(module: str) -> None:
     if room == "check" and not module.startswith("check/dryrun/"):
         assert not known & {"logs", "diagnose"}, "only a dry run has something to diagnose"
     assert known - {room, "compiled", "platform", "scratch", "zstd"} <= ROOMS[room]
+
+
+@every("table", [0, 1])
+def test_the_architecture_lists_packages_in_the_order_of_their_imports(table: int) -> None:
+    text = (
+        (ROOT / "docs" / "architecture.md")
+        .read_text(encoding="utf-8")
+        .split("|---|---|")[table + 1]
+    )
+    first_cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    rows = [re.findall(r"`(?:src/epochzero/)?([\w/]+)(?:\.py)?`", cell) for cell in first_cells]
+    place = {name: number for number, names in enumerate(rows) for name in names}
+    wrong = set()
+    for module in MODULES:
+        part = _part_of(module.removesuffix(".py"), place)
+        for name in imported(module):
+            other = _part_of(name.removeprefix("epochzero.").replace(".", "/"), place)
+            if part and other and place[part] < place[other]:
+                wrong.add(f"{module} imports {other}")
+    assert len(place) > 7
+    assert not wrong
+
+
+def _part_of(path: str, places: Mapping[str, int]) -> str:
+    """The listed directory that contains a module; empty if none does."""
+    return next((name for name in places if path == name or path.startswith(f"{name}/")), "")
 
 
 def _room_of_import(name: str) -> str:

@@ -14,11 +14,11 @@ from typing import TypeAlias
 from epochzero.check.findings import Claim, Finding, Severity, SourceLocation, Unknown
 from epochzero.check.program.events import CertainError, Situation
 from epochzero.check.program.model import Module, Program
+from epochzero.check.program.reachability import Reach
 from epochzero.check.program.syntax import code_of
 from epochzero.check.rule_examples import Case, examples
 from epochzero.check.target.model import Target
 from epochzero.check.view.job import JobView
-from epochzero.check.view.reachability import Reach
 
 Claims: TypeAlias = Iterable[Claim | Unknown]
 """The results of a rule."""

@@ -20,10 +20,10 @@ from epochzero.check.paths.world import InputFile, World, world_of
 from epochzero.check.program.counted_loops import leaves
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
+from epochzero.check.program.reachability import Reach
 from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant
 from epochzero.check.target.model import Target
-from epochzero.check.view.reachability import Reach
 from epochzero.file_access import is_folder
 
 MOST_FILES = 200

@@ -17,12 +17,12 @@ from types import MappingProxyType
 from epochzero.check.findings import SourceLocation
 from epochzero.check.program.events import LibraryCall, LibraryImport, Lookup, Situation
 from epochzero.check.program.model import Program
+from epochzero.check.program.reachability import Reach
 from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import External, Instance
 from epochzero.check.target.api import is_public
 from epochzero.check.target.history import Api, api_of, history_of, libraries
 from epochzero.check.target.model import CallSignature, Target
-from epochzero.check.view.reachability import Reach
 
 Version = tuple[int, ...]
 _FOLDER = Path(__file__).parent

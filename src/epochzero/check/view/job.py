@@ -10,10 +10,10 @@ from epochzero.check.launch.model import Job
 from epochzero.check.paths.world import World, world_of
 from epochzero.check.program.events import LibraryCall, LibraryImport
 from epochzero.check.program.model import Module, Program
+from epochzero.check.program.reachability import Reach
 from epochzero.check.program.syntax import Code, code_of
 from epochzero.check.target.model import Target
 from epochzero.check.view.models import ProgramModels
-from epochzero.check.view.reachability import Reach
 
 
 @dataclass(frozen=True, eq=False)

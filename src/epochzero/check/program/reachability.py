@@ -16,7 +16,11 @@ from typing import TypeAlias
 from epochzero.check.findings import Severity, SourceLocation
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
-from epochzero.check.view.version_guards import fallback_lines, names_of_versions, versioned_lines
+from epochzero.check.program.version_guards import (
+    fallback_lines,
+    names_of_versions,
+    versioned_lines,
+)
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _HOOKS = {"forward"}
