@@ -100,12 +100,7 @@ class LocalEngine:
     """
 
     def __init__(
-        self,
-        workers: int | None = None,
-        *,
-        ready: str = "",
-        needs: str = "",
-        once: bool = False,
+        self, workers: int | None = None, *, ready: str = "", needs: str = "", once: bool = False
     ) -> None:
         self.workers = workers or usable_cpus()
         self._needs = needs

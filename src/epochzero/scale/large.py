@@ -12,14 +12,7 @@ from typing import BinaryIO, cast
 from epochzero.diagnose import Facts, LogRead, find_facts
 from epochzero.errors import InputError
 from epochzero.logs.parts import PartScan, starts_of
-from epochzero.logs.source import (
-    HEAD_BYTES,
-    Log,
-    find_logs,
-    is_encoded,
-    last_attempts,
-    rank_of,
-)
+from epochzero.logs.source import HEAD_BYTES, Log, find_logs, is_encoded, last_attempts, rank_of
 from epochzero.scale import sources
 from epochzero.scale.results import Row, ScaleRun, diagnosed, not_diagnosed
 from epochzero.scale.sources import JobFile, SourceJob

@@ -189,10 +189,7 @@ def phases(corpus: FailureCorpus) -> Parts:
                 *spent, published["gpu_time"],
             )
         )  # fmt: skip
-    gpu = (
-        Column("GPU h", "number", cases="No."),
-        Column("% of GPU time", "share", cases="No."),
-    )
+    gpu = (Column("GPU h", "number", cases="No."), Column("% of GPU time", "share", cases="No."))
     columns = (
         Column("Phase"), Column("No.", "count"), _SHARE, _INTERVAL, Column("Study, %", "share"),
         *(gpu if used else ()), Column("Study, % of GPU time", "share"),

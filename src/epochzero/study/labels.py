@@ -120,11 +120,7 @@ def _confused(titles: list[str], counts: list[list[int]]) -> Table:
         if count
     ]
     pairs.sort(key=lambda pair: (pair[3], -pair[2]))
-    columns = (
-        Column("Label"),
-        Column("Diagnosis"),
-        Column("No.", "count", cases="No."),
-    )
+    columns = (Column("Label"), Column("Diagnosis"), Column("No.", "count", cases="No."))
     rows = tuple((label, predicted, count) for label, predicted, count, _ in pairs)
     return Table("confusion", "What is taken for what, errors first", columns, rows,
                  sum(pair[2] for pair in pairs), "labelled failures", most=MOST_ROWS)  # fmt: skip

@@ -193,11 +193,7 @@ def _latency(evaluation: Evaluation) -> Table:
         for model in evaluation.models
         for size, time in model.latency_ms.items()
     ]
-    columns = (
-        Column("Model", "identity"),
-        Column("Batch", "count"),
-        Column("Median, ms", "score"),
-    )
+    columns = (Column("Model", "identity"), Column("Batch", "count"), Column("Median, ms", "score"))
     return _table(evaluation, "latency", "Time of a batch on this machine", columns, rows)
 
 

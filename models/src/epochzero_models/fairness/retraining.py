@@ -66,19 +66,14 @@ def retrained_with(
     labels = _voted(people, train, levels, partners)
     every = torch.cat((people.levels[train], levels, partners))
     examples = Examples(
-        people.name,
-        people.domain.inputs(every),
-        torch.cat((people.labels[train], labels, labels)),
+        people.name, people.domain.inputs(every), torch.cat((people.labels[train], labels, labels))
     )
     module = fit(deepcopy(subject.classifier.differentiable()), examples, seed, on_progress)
     return module, count, rest
 
 
 def retrained_reweighed(
-    subject: Subject,
-    people: PeopleTable,
-    seed: int,
-    on_progress: ProgressCallback | None = None,
+    subject: Subject, people: PeopleTable, seed: int, on_progress: ProgressCallback | None = None
 ) -> tuple[nn.Module, Tensor]:
     """Continue training a copy of the model with weights that make labels independent of protected attributes.
 

@@ -67,10 +67,7 @@ def searched(
     reason = why_not_all(subject.domain.size, budget, seconds)
     if not reason:
         return [search_all(subject, budget, on_progress)], {}
-    reasons = {
-        "exhaustive search": reason,
-        "ADF": subject.no_gradients(people.levels[:1]),
-    }
+    reasons = {"exhaustive search": reason, "ADF": subject.no_gradients(people.levels[:1])}
     left_out = {what: why for what, why in reasons.items() if why}
     return compare_searches(subject, people, budget, seed, on_progress), left_out
 

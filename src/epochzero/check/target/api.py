@@ -279,7 +279,7 @@ class _Library:
         return {}, _ends(base) in _EMPTY_BASES
 
     def constructor(self, known: ClassStatement, depth: int = 0) -> CallSignature | None:
-        """The parameters of ``ClassStatement(...)``; None if unknown."""
+        """The parameters of ``Class(...)``; None if unknown."""
         if depth > _MOST_STEPS or known.opaque or "Protocol" in known.bases:
             return None
         if known.fields is not None and "__init__" not in known.members:

@@ -180,10 +180,7 @@ def _sensitivity(given: Mapping[str, FleetAssumption]) -> list[Table | Figure | 
 
     rows = []
     for name, assumption in given.items():
-        low, high = (
-            float(assumption.at(_PERCENTILES[0])),
-            float(assumption.at(_PERCENTILES[2])),
-        )
+        low, high = (float(assumption.at(_PERCENTILES[0])), float(assumption.at(_PERCENTILES[2])))
         rows.append((assumption.title, low, high, saved(name, low), saved(name, high)))
     rows.sort(key=lambda row: -abs(row[3] - row[4]))
     middle = saved("spread", medians["spread"])

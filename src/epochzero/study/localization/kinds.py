@@ -10,13 +10,7 @@ from epochzero.reports.statistics import wilson
 from epochzero.reports.tables import Column, Row, Table
 from epochzero.study.analyses import Parts
 from epochzero.study.comparison import chi_square
-from epochzero.study.localization.subjects import (
-    FEW_BUGS,
-    SYSTEMS,
-    StudyBug,
-    difference,
-    scores_of,
-)
+from epochzero.study.localization.subjects import FEW_BUGS, SYSTEMS, StudyBug, difference, scores_of
 from epochzero.study.localization.systems import SCORES, gap_cells, score_cells, sides
 from epochzero.study.published import jahan2025
 

@@ -229,12 +229,7 @@ def _controlled(of: Mapping[str, list[StudyBug]], techniques: Sequence[str], see
             rows.append(
                 (title, name, *_swapped(gap), published[1] - published[0] if published else None)
             )
-    columns = (
-        Column("Files"),
-        Column("Technique"),
-        *_GAP,
-        Column("Study, difference", "score"),
-    )
+    columns = (Column("Files"), Column("Technique"), *_GAP, Column("Study, difference", "score"))
     notes = (
         f"Study: {jahan2025().short}, Table 10.",
         f"Matched: within each of {STRATA} parts of equal numbers as many bugs of either system, drawn at random.",
