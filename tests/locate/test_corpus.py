@@ -60,9 +60,11 @@ def test_a_past_fix_counts_for_the_file_as_it_is_called_now(project: Made) -> No
     assert corpus.with_known(None, [before]).past == (before,)
 
 
-def test_scripts_of_other_projects_are_not_searched(project: Made) -> None:
+def test_copies_of_other_projects_are_not_searched(project: Made) -> None:
     for path in ("docs/_static/jquery.js", "web/node_modules/left/pad.ts", "web/app.js"):
         project.write(path, "function shuffle() { return 1 }\n")
-    project.commit("Scripts")
+    for path in ("core/vendor/golang.org/x/sys/errors.go", "core/sender.go"):
+        project.write(path, "package core\n\nfunc Shuffle() int { return 1 }\n")
+    project.commit("Copies")
     corpus = Corpus.of(Repository(project.folder).snapshot())
-    assert [path for path in corpus.paths if path.endswith((".js", ".ts"))] == ["web/app.js"]
+    assert {"web/app.js", "core/sender.go"} == {p for p in corpus.paths if not p.endswith(".py")}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from epochzero.code.cache import Cache, Key, parse_snapshot
     from epochzero.code.changes import Change, Changes
     from epochzero.code.history import MOST_CHANGES, History
-    from epochzero.code.languages import is_test, is_vendored_script, language_of
+    from epochzero.code.languages import is_test, is_vendored, language_of
     from epochzero.code.parsed import FIELDS, BagTable, Call, Import, Parsed, Unit
     from epochzero.code.snapshot import LARGEST_BYTES, Commit, File, Repository, Snapshot
     from epochzero.code.words import Bag
@@ -27,7 +27,7 @@ _ROOMS = {
     "epochzero.code.cache": ("Cache", "Key", "parse_snapshot"),
     "epochzero.code.changes": ("Change", "Changes"),
     "epochzero.code.history": ("MOST_CHANGES", "History"),
-    "epochzero.code.languages": ("is_test", "is_vendored_script", "language_of"),
+    "epochzero.code.languages": ("is_test", "is_vendored", "language_of"),
     "epochzero.code.parsed": ("FIELDS", "BagTable", "Call", "Import", "Parsed", "Unit"),
     "epochzero.code.snapshot": ("LARGEST_BYTES", "Commit", "File", "Repository", "Snapshot"),
     "epochzero.code.words": ("Bag",),

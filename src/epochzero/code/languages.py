@@ -125,15 +125,15 @@ def is_test(path: str) -> bool:
 
 
 _VENDORED_FOLDERS = frozenset({"_static", "bower_components", "node_modules", "vendor", "vendors"})
-_WEB = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx")
+_VENDORED = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".go")
 
 
-def is_vendored_script(path: str) -> bool:
-    """Whether a path is that of a script copied from a library of the web, such as jQuery in the
-    folder that Sphinx publishes as it is.
+def is_vendored(path: str) -> bool:
+    """Whether a path is that of another project's code: a script of the web, such as jQuery in the folder
+    that Sphinx publishes as it is, or a Go package that ``go mod vendor`` copied.
 
-    >>> is_vendored_script("docs/_static/jquery.js"), is_vendored_script("web/src/app.js")
-    (True, False)
+    >>> is_vendored("docs/_static/jquery.js"), is_vendored("vendor/a.io/b/c.go"), is_vendored("web/app.js")
+    (True, True, False)
     """
     *folders, name = path.lower().split("/")
-    return name.endswith(_WEB) and not _VENDORED_FOLDERS.isdisjoint(folders)
+    return name.endswith(_VENDORED) and not _VENDORED_FOLDERS.isdisjoint(folders)

@@ -24,7 +24,7 @@ from epochzero.code import (
     Parsed,
     Snapshot,
     is_test,
-    is_vendored_script,
+    is_vendored,
     language_of,
     parse_snapshot,
 )
@@ -64,14 +64,14 @@ def bag_of(text: str) -> Bag:
 
 def searched(snapshot: Snapshot, *, languages: frozenset[str] = CODE_LANGUAGES) -> list[File]:
     """The files of a snapshot in which a bug is searched for: source code without tests and without
-    scripts of other projects.
+    copies of other projects.
     """
     return [
         file
         for file in snapshot.files
         if language_of(file.path) in languages
         and not is_test(file.path)
-        and not is_vendored_script(file.path)
+        and not is_vendored(file.path)
     ]
 
 
