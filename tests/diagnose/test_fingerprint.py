@@ -150,7 +150,7 @@ def test_frames_of_the_user(file: str) -> None:
         r"C:\Python311\Lib\threading.py",
         "/usr/local/bin/torchrun",
         "/home/anna/epochzero/src/epochzero/run/replay/child/hooks.py",
-        "/home/anna/epochzero/src/epochzero/injected/gpus/on_cpu.py",
+        "/home/anna/epochzero/src/epochzero/injected/gpus/cpu_execution.py",
     ],
 )
 def test_frames_of_libraries(file: str) -> None:

@@ -80,8 +80,8 @@ def test_a_store_that_is_there_is_read(tmp_path: Path) -> None:
 def test_what_is_no_store_gives_the_check_no_history(
     content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from epochzero.cli import storing
+    from epochzero.cli import store_options
 
     monkeypatch.setenv("EPOCHZERO_STORE", str(tmp_path / "x.db"))
     (tmp_path / "x.db").write_bytes(content)
-    assert storing.past_peaks() == ()
+    assert store_options.past_peaks() == ()

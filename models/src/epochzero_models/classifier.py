@@ -14,10 +14,10 @@ from torch import Tensor, fx, nn
 from epochzero.errors import InputError
 from epochzero_models.examples import Examples
 from epochzero_models.layers import LayerCall, Layers
-from epochzero_models.layers.exported import ExportedLayers, is_program
 from epochzero_models.layers.keras import KerasLayers
 from epochzero_models.layers.modules import ModuleLayers
-from epochzero_models.layers.scripted import ScriptedLayers
+from epochzero_models.layers.torch_export import ExportedLayers, is_program
+from epochzero_models.layers.torchscript import ScriptedLayers
 
 BATCH_SIZE = 256
 BATCH_BYTES = 64 << 20

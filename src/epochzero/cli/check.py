@@ -17,7 +17,7 @@ from epochzero.check.rules import builtin
 from epochzero.cli.formats import formats, names_of
 from epochzero.cli.output import OutputFile, folder_option, format_option
 from epochzero.cli.render_findings import write_rules
-from epochzero.cli.storing import past_peaks
+from epochzero.cli.store_options import past_peaks
 
 if TYPE_CHECKING:
     from epochzero.cli.progress import DryRunProgress

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from epochzero.cli.storing import filter_options, opened, store_option
+from epochzero.cli.store_options import filter_options, opened, store_option
 from epochzero.store.export import FORMATS, export
 from epochzero.store.queries import JobFilter
 

@@ -9,7 +9,7 @@ import click
 
 from epochzero.cli.formats import formats, names_of
 from epochzero.cli.output import format_option
-from epochzero.cli.storing import MomentType, filter_options, opened, store_option
+from epochzero.cli.store_options import MomentType, filter_options, opened, store_option
 from epochzero.run.records.home import homes
 from epochzero.store.queries import JobFilter, find_jobs
 from epochzero.store.retention import prune, prune_folders

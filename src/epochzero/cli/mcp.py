@@ -10,7 +10,7 @@ import click
 
 from epochzero.cli.listener import listen
 from epochzero.cli.output import file_option, folder_option
-from epochzero.cli.storing import opened, store_option
+from epochzero.cli.store_options import opened, store_option
 from epochzero.errors import InputError
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")

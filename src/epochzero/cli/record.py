@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from epochzero.cli.destination import send_all, send_option
-from epochzero.cli.storing import opened, store_option
+from epochzero.cli.store_options import opened, store_option
 from epochzero.errors import InputError
 from epochzero.run.records.home import homes
 from epochzero.run.reports.upload import Destination

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from epochzero.cli.output import OutputFile, format_option
-from epochzero.cli.storing import opened, store_option
+from epochzero.cli.store_options import opened, store_option
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from epochzero import platform
 from epochzero.cli.destination import send_option
 from epochzero.cli.output import file_option
 from epochzero.cli.run_screen import RunScreen, say
-from epochzero.cli.storing import store_option
+from epochzero.cli.store_options import store_option
 from epochzero.errors import InputError, suggestion
 from epochzero.run.notes import TOOLS
 from epochzero.run.process.container_init import stand_behind_init

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from epochzero.cli import layout
-from epochzero.cli.storing import store_address
+from epochzero.cli.store_options import store_address
 from epochzero.run.job import FailedAttempt, Listener, PlannedJob
 from epochzero.run.observers.watcher import Watcher
 from epochzero.run.records.journal import Journal
@@ -97,7 +97,7 @@ class RunScreen(Listener):
 
     def _announce(self, failed: FailedAttempt) -> None:
         """Notify webhooks and write the termination log; the job is not restarted."""
-        from epochzero.cli.announce import announce
+        from epochzero.cli.announcement import announce
 
         problem = announce(failed, self._webhook)
         if problem and not self._quiet:

@@ -16,7 +16,7 @@ from epochzero.cli.group import CommandGroup
 from epochzero.cli.layout import counted
 from epochzero.cli.listener import listen
 from epochzero.cli.output import folder_option
-from epochzero.cli.storing import store_address, store_option
+from epochzero.cli.store_options import store_address, store_option
 from epochzero.errors import InputError
 from epochzero.run.records.home import homes
 

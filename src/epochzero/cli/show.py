@@ -10,7 +10,7 @@ import click
 
 from epochzero.cli.output import format_option
 from epochzero.cli.render_job import describe
-from epochzero.cli.storing import opened, store_option
+from epochzero.cli.store_options import opened, store_option
 from epochzero.store.job_details import job_details, read_log, usage
 from epochzero.store.queries import find_job
 

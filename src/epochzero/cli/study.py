@@ -15,7 +15,7 @@ from epochzero.cli.group import CommandGroup
 from epochzero.cli.layout import counted, wrapped
 from epochzero.cli.line import line
 from epochzero.cli.output import format_option, out_option, seed_option
-from epochzero.cli.storing import MomentType, opened, store_option
+from epochzero.cli.store_options import MomentType, opened, store_option
 from epochzero.cli.study_import import command as import_command
 from epochzero.cli.study_localization import command as localization_command
 from epochzero.cli.study_simulate import command as simulate_command

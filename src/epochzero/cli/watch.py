@@ -11,7 +11,7 @@ import click
 from epochzero.cli import render_watch
 from epochzero.cli.group import CommandGroup
 from epochzero.cli.output import OutputFile, folder_option, format_option
-from epochzero.cli.storing import opened, store_option
+from epochzero.cli.store_options import opened, store_option
 from epochzero.cli.watch_spectrum import make_spectrum
 from epochzero.errors import InputError, writing
 

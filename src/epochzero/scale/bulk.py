@@ -16,7 +16,7 @@ from typing import Any
 
 from epochzero.diagnose import Signature
 from epochzero.errors import InputError
-from epochzero.scale import large, work
+from epochzero.scale import large_job, work
 from epochzero.scale.engines import ProcessEngine, WorkerLostError, opened
 from epochzero.scale.results import SCHEMA, Result, ScaleRun, not_diagnosed
 from epochzero.scale.sources import Part, jobs_of, parts_of
@@ -87,7 +87,7 @@ def diagnose_all(
     """
     # Workers start while SOURCE is inspected.
     at_work = opened(
-        engine, workers, address, ready="epochzero.scale.ready", needs="pyarrow.parquet"
+        engine, workers, address, ready="epochzero.scale.preparation", needs="pyarrow.parquet"
     )
     try:
         logs, place = Storage.at(source), Storage.at(out)
@@ -140,7 +140,7 @@ class _Gathered:
     """
 
     wanted: int
-    pieces: tuple[large.Piece, ...] = ()
+    pieces: tuple[large_job.Piece, ...] = ()
     given: dict[int, Any] = field(default_factory=dict)
 
 
@@ -187,12 +187,12 @@ class _Bulk:
         self._parts.append(part.name)
         if part.name in self._before:
             self._count(part)
-        elif len(pieces := large.pieces_of(self._run, part.jobs[0])) > 1:
+        elif len(pieces := large_job.pieces_of(self._run, part.jobs[0])) > 1:
             (job,) = part.jobs
             self._gathered[part.name] = _Gathered(len(pieces), tuple(pieces))
             for number, piece in enumerate(pieces):
                 only = job.only(piece.file.name)
-                yield _Call(part, number, large.read_piece, (only, piece))
+                yield _Call(part, number, large_job.read_piece, (only, piece))
         else:
             yield _Call(part, None, work.diagnose_part, (part,))
 
@@ -209,7 +209,7 @@ class _Bulk:
         del self._gathered[part.name]
         rows = [gathered.given[number] for number in range(gathered.wanted)]
         if gathered.pieces:
-            rows = [large.conclude(self._run, part.jobs[0], gathered.pieces, rows)]
+            rows = [large_job.conclude(self._run, part.jobs[0], gathered.pieces, rows)]
         self._result.write(part.name, rows)
         self._count(part)
 

@@ -12,7 +12,7 @@ from epochzero.reports.page import to_html
 from epochzero.study.localization.findings import HOLDS, HOLDS_NOT, OPEN, findings
 from epochzero.study.localization.pairs import pairs
 from epochzero.study.localization.ranks import Ranked
-from epochzero.study.localization.studied import study_localization
+from epochzero.study.localization.study import study_localization
 from epochzero.study.localization.subjects import DEEP_LEARNING, TRADITIONAL, StudyBug
 from epochzero.study.localization.systems import alike_subsets, sides
 

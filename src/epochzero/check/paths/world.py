@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from epochzero.check.findings import Severity, SourceLocation, Unknown
-from epochzero.check.paths.absent import is_reached_if_absent
+from epochzero.check.paths.absence import is_reached_if_absent
 from epochzero.check.paths.accesses import Access, accesses_of, argument, is_true, parsers_of
-from epochzero.check.paths.created import CreatedFiles
+from epochzero.check.paths.created_files import CreatedFiles
 from epochzero.check.paths.laptop import laptop
 from epochzero.check.paths.platform import NOWHERE, Platform, beneath
 from epochzero.check.paths.text import PathText

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from epochzero.check.program.assignments import Storing
 from epochzero.check.program.construction import misplaced_field
 from epochzero.check.program.frames import Arguments, CallFrame, Flow
 from epochzero.check.program.heap import (
@@ -16,7 +17,6 @@ from epochzero.check.program.heap import (
     V,
     maker,
 )
-from epochzero.check.program.storing import Storing
 from epochzero.check.program.values import External
 
 _TRANSPARENT = frozenset(

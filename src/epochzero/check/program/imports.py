@@ -6,10 +6,10 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
+from epochzero.check.program.assignments import Storing
 from epochzero.check.program.binding import own_names
 from epochzero.check.program.frames import CallFrame, Flow
 from epochzero.check.program.heap import Box, JobModule, Scope, V
-from epochzero.check.program.storing import Storing
 from epochzero.check.program.values import Anything, Constant, External
 
 _NO_PACKAGE = "attempted relative import with no known parent package"

@@ -26,7 +26,7 @@ from epochzero.check.target.model import (
     User,
 )
 from epochzero.check.target.packages import normalized, read_packages, well_known
-from epochzero.check.target.packed import Api, packed, unpacked
+from epochzero.check.target.packed_api import Api, packed, unpacked
 from epochzero.check.target.signature import signature_of, text_of
 from epochzero.errors import InputError, suggestion
 from epochzero.file_access import open_file

@@ -15,13 +15,13 @@ from torch.optim import LBFGS, Optimizer
 
 from epochzero.errors import InputError
 from epochzero.run.memory.batches import examples_of, split
-from epochzero.run.memory.before import Before, free_memory, is_out_of_memory
 from epochzero.run.memory.checkpointing import checkpointed, repeated_blocks
 from epochzero.run.memory.coupling import CoupledBatch, Weight, batch_norms, check_splitting
 from epochzero.run.memory.offload import OptimizerStates, offload
 from epochzero.run.memory.plan import StepPlan
 from epochzero.run.memory.plan_store import key_of, recall, remember
 from epochzero.run.memory.ranks import Ranks
+from epochzero.run.memory.saved_state import Before, free_memory, is_out_of_memory
 
 _log = logging.getLogger("epochzero")
 _SMALLEST = 1 << 16

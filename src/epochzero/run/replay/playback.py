@@ -16,9 +16,9 @@ from epochzero.errors import InputError
 from epochzero.injected.companions import AT_START, Companion, with_companions
 from epochzero.run.replay.capture import CAPTURE_COMPANIONS
 from epochzero.run.replay.child.inputs import PIPE
+from epochzero.run.replay.differences import changed_since
 from epochzero.run.replay.model import Capture, Position, ReplayResult, StepRow
 from epochzero.run.replay.reading import failure_of, losses_of, position_of, read_capture
-from epochzero.run.replay.since import changed_since
 from epochzero.run.replay.verdict import ANEW, FED, OUTSIDE, compared, differences, is_same
 from epochzero.run.replay.walk_result import walked_of
 

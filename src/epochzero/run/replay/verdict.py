@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from epochzero.run.replay.differences import OF_GPU, other_version
 from epochzero.run.replay.model import Capture, Position, ReplayFailure
-from epochzero.run.replay.since import OF_GPU, other_version
 
 ANEW = (
     "variables of the script, such as counters, were initialized again: only the training state is "

@@ -15,7 +15,7 @@ from typing import Any
 from epochzero import launchers
 from epochzero.check.target import read_target
 from epochzero.check.target.model import Target
-from epochzero.injected import isolated
+from epochzero.injected import isolation
 from epochzero.run.simulate.aspects import aspects_of
 from epochzero.run.simulate.companions import REQUEST_VARIABLE
 from epochzero.run.simulate.contradictions import refuse_contradictions
@@ -25,7 +25,7 @@ from epochzero.run.simulate.places import Places, places_of
 from epochzero.run.simulate.ranks import in_ranks
 
 _INSIDE = Path(__file__).parent / "inside"
-_ISOLATED = Path(isolated.__file__)
+_ISOLATED = Path(isolation.__file__)
 _PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
 _FLAGS = re.compile(r"-[bBdEIOPqsSuv]+")
 """Options of Python without a value."""
@@ -237,7 +237,7 @@ def _refused(request: Request, attempt: Path) -> str:
 
 
 def _reached(program: Sequence[str]) -> Sequence[str]:
-    """The command through `epochzero.injected.isolated` if its Python ignores PYTHONPATH.
+    """The command through `epochzero.injected.isolation` if its Python ignores PYTHONPATH.
 
     What starts a command on this machine, such as ``taskset -c 0``, may precede it.
     """

@@ -5,4 +5,4 @@ issues (`issues`) x commits (`linking`) -> links -> what each fix changed (`fixe
 
 from __future__ import annotations
 
-from epochzero.study.importing.imported import Imported, import_reports
+from epochzero.study.importing.conversion import Imported, import_reports

@@ -19,7 +19,7 @@ from epochzero.study.localization.measuring import (
 )
 from epochzero.study.localization.readers import Reports, read_reports
 from epochzero.study.localization.selection import BugSelection, select
-from epochzero.study.localization.studied import LocalizationStudied, study_localization
+from epochzero.study.localization.study import LocalizationStudied, study_localization
 from epochzero.study.localization.subjects import StudyBug, subjects_of
 
 __all__ = [

@@ -24,8 +24,8 @@ from epochzero.locate.bug_kind import read_kind
 from epochzero.locate.query import Query, query_of
 from epochzero.locate.search import Tree as Searched
 from epochzero.locate.techniques import TECHNIQUES
-from epochzero.scale.each import each
 from epochzero.scale.engines import ProcessEngine, opened
+from epochzero.scale.mapping import each
 from epochzero.study.localization.bugs import Bug, BugCase, Tree, by_project, cases_of
 from epochzero.study.localization.ranks import Ranked, ranked
 from epochzero.study.localization.size import size_of

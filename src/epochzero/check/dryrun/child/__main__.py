@@ -191,7 +191,7 @@ class DryRun:
         self._layers = import_module("epochzero.check.dryrun.child.layers")
         self._until_the_end.enter_context(self._layers.watched())
         if self._spec["gpus"] and not self._fake:
-            on_cpu = import_module("epochzero.injected.gpus.on_cpu")
+            on_cpu = import_module("epochzero.injected.gpus.cpu_execution")
             on_cpu.install(self._spec["gpus"], self._roots.holds, self._phases.assume)
 
     def _planner(self, module: Any) -> None:

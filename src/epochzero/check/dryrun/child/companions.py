@@ -21,6 +21,6 @@ def hold_back(_: ModuleType, environment: Mapping[str, str]) -> None:
 
 def stay_on_cpu(_: ModuleType, __: Mapping[str, str]) -> None:
     """What the job puts on a GPU stays on the CPU, with true values."""
-    from epochzero.injected.gpus import on_cpu
+    from epochzero.injected.gpus import cpu_execution
 
-    on_cpu.install([_GPU] * _GPUS, Roots([os.getcwd()]).holds, lambda _: None)
+    cpu_execution.install([_GPU] * _GPUS, Roots([os.getcwd()]).holds, lambda _: None)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import ModuleType
 
+from epochzero.run.inject.child.faults import PlannedFault, planned
 from epochzero.run.inject.child.files import replace_files, replace_saving
 from epochzero.run.inject.child.network import replace_connections
-from epochzero.run.inject.child.planned import PlannedFault, planned
 from epochzero.run.inject.child.steps import Steps
 
 _faults: list[PlannedFault] = []

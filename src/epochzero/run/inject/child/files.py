@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from epochzero.run.inject.child.planned import PlannedFault, as_of_python
+from epochzero.run.inject.child.faults import PlannedFault, as_of_python
 
 _ELSEWHERE = ("/dev/", "/proc/", "/sys/", "memfd:", "/memfd:")
 _WRITERS = ("write", "pwrite", "writev", "pwritev", "sendfile", "copy_file_range")

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from epochzero.run.inject.child.planned import PlannedFault, as_of_python
+from epochzero.run.inject.child.faults import PlannedFault, as_of_python
 
 _PAUSE_S = 0.05
 _OUT = ("connect", "sendto")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from epochzero.run.inject.child.planned import PlannedFault, as_of_python
+from epochzero.run.inject.child.faults import PlannedFault, as_of_python
 
 _GIB = 1 << 30
 _PRETENDED_GIB = 80

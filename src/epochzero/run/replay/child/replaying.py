@@ -135,7 +135,7 @@ class ProcessReplay(ExitObserver):
                 "troubles": course.troubles,
             }
             if self._asked["inspect"]:
-                from epochzero.run.replay.child.looks import table
+                from epochzero.run.replay.child.step_table import table
 
                 record["table"] = table(course)
             if self._asked["walk"]:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from epochzero.injected.gpus import on_cpu
+from epochzero.injected.gpus import cpu_execution
 from epochzero.run.simulate.child.begin import request_of
 from epochzero.run.simulate.child.memory import HOST, MemoryCounter
 
@@ -48,7 +48,9 @@ def begin_torch(module: ModuleType, environment: Mapping[str, str]) -> None:
     )
     move = torch.nn.Module.to
     # Libraries of training look for a GPU as the program does; torch itself would reach for the driver.
-    on_cpu.install(gpus, lambda path: not path.startswith(_TORCH), lambda text: None, counted.used)
+    cpu_execution.install(
+        gpus, lambda path: not path.startswith(_TORCH), lambda text: None, counted.used
+    )
     torch.nn.Module.to = move  # type: ignore[method-assign]
     older = tuple(gpus[0]["capability"]) < _AMPERE
     _cast_on_cpu(no_bfloat16=older)

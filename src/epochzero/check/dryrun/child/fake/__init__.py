@@ -28,7 +28,7 @@ from epochzero.check.dryrun.child.fake.shim import Unfit, install
 from epochzero.check.dryrun.child.fake.values import known, unknown_tensor
 from epochzero.check.dryrun.child.trace import Trace, user_place
 from epochzero.injected.gpus.device import pretended
-from epochzero.injected.gpus.replace import replaced
+from epochzero.injected.gpus.replacement import replaced
 
 
 class FakeGpuFacts:
