@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from epochzero.check import CheckResult, check
 from epochzero.check.rule import Claims
 from epochzero.check.rule_examples import examples
-from epochzero.check.rules import Case, Rule, builtin, choose, find, load, problems_of_cases
+from epochzero.check.rules import Case, Rule, builtin, choose, find, load
 from epochzero.check.view.job import JobView
 from epochzero.errors import CatalogError, InputError
 from tests.catalogs import every
@@ -22,6 +23,15 @@ CASES = [(rule, number, case) for rule in builtin() for number, case in enumerat
 CAUGHT = [(rule, number, case) for rule, number, case in CASES if case.is_caught]
 IGNORED = [(rule, number, case) for rule, number, case in CASES if not case.is_caught]
 Numbered = tuple[Rule, int, Case]
+
+
+def problems_of_cases(rule: Rule) -> Iterable[str]:
+    """The faults of a rule's cases, which `load` does not read: a check that a user waits for needs none of them."""
+    if {case.is_caught for case in rule.cases} != {True, False}:
+        yield "a rule needs a case with a finding (mark its line with # <-) and one without"
+    for case in rule.cases:
+        if "-m" not in case.command and not case.files.keys() & set(case.command):
+            yield f"a case runs {case.command[-1]}, which is not among its files"
 
 
 def named(numbered: Numbered) -> str:

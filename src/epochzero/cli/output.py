@@ -93,20 +93,16 @@ class OutputFile(click.Path):
             click.BadParameter: it cannot be written.
         """
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        folder, problem = path.parent, ""
         if self.suffix and path.suffix != self.suffix:
-            self.fail(
-                f"{path}: the output is {self.suffix[1:].upper()}; name it {path.with_suffix(self.suffix)}",
-                param,
-                ctx,
-            )
-        if not path.parent.is_dir():
-            self.fail(
-                f"{path} cannot be written: directory {path.parent} does not exist", param, ctx
-            )
-        if not path.exists() and not os.access(path.parent, os.W_OK):
-            self.fail(
-                f"{path} cannot be written: directory {path.parent} is not writable", param, ctx
-            )
+            kind, better = self.suffix[1:].upper(), path.with_suffix(self.suffix)
+            self.fail(f"{path}: the output is {kind}; name it {better}", param, ctx)
+        if not folder.is_dir():
+            problem = f"directory {folder} does not exist"
+        elif not path.exists() and not os.access(folder, os.W_OK):
+            problem = f"directory {folder} is not writable"
+        if problem:
+            self.fail(f"{path} cannot be written: {problem}", param, ctx)
         return path
 
 

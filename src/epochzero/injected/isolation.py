@@ -1,6 +1,6 @@
 """Runs a program for ``python -I`` or ``-E``, which ignore PYTHONPATH, after the companions have begun.
 
-``python -I isolated.py PROGRAM ARGUMENTS``, where the program is a script, ``-m MODULE`` or ``-c CODE``, as for Python.
+``python -I isolation.py PROGRAM ARGUMENTS``, where the program is a script, ``-m MODULE`` or ``-c CODE``, as for Python.
 """
 
 from __future__ import annotations

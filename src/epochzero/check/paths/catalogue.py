@@ -10,16 +10,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-DOES = tuple(
-    """
-    reads lists writes appends makes asks removes parses parses-lines globs enters
-    """.split()
-)
-
 
 @dataclass(frozen=True, slots=True)
 class PathUse:
-    """What a call does with one path. The fields are those of ``calls.toml``."""
+    """What a call does with one path. The fields are those of ``calls.toml``, which lists the values of ``does``."""
 
     does: str
     at: int | None = None

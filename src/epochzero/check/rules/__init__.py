@@ -81,15 +81,6 @@ def _problems(rule: Rule) -> Iterable[str]:
             yield f"{name} is empty"
 
 
-def problems_of_cases(rule: Rule) -> Iterable[str]:
-    """The faults of a rule's cases, which `load` does not read: a check that a user waits for needs none of them."""
-    if {case.is_caught for case in rule.cases} != {True, False}:
-        yield "a rule needs a case with a finding (mark its line with # <-) and one without"
-    for case in rule.cases:
-        if "-m" not in case.command and not case.files.keys() & set(case.command):
-            yield f"a case runs {case.command[-1]}, which is not among its files"
-
-
 def find(name: str) -> Rule:
     """The rule with this id.
 
