@@ -286,8 +286,8 @@ def test_processors_cannot_be_taken_back(run: Run, place: Place, command: str) -
 )
 def test_an_isolated_python_is_reached(command: str, reached: bool) -> None:
     found = " ".join(_reached(command.split()))
-    assert ("isolated.py" in found) is reached
-    assert re.sub(r"\S+isolated.py ", "", found) == command
+    assert ("isolation.py" in found) is reached
+    assert re.sub(r"\S+isolation.py ", "", found) == command
 
 
 def test_the_time_limit_ends_the_job_after_a_grace(run: Run, kept: Any, place: Place) -> None:
