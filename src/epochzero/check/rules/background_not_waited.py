@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule
-from epochzero.check.rules.scripts import claim_of, problems_of
-
-
-def _check(view: JobView) -> Claims:
-    for problem in problems_of(view.program, "background"):
-        yield claim_of(
-            problem,
-            message="The program is started in the background, and the batch script does not wait "
-            "for it.",
-            consequence="The batch system ends what still runs when the script ends.",
-        )
-
+from epochzero.check.rule import Rule
+from epochzero.check.rules.scripts import script_check
 
 RULE = Rule(
     category="interrupted",
@@ -22,7 +11,12 @@ RULE = Rule(
     "background. On a person's own machine the same script works.",
     fix="Write `wait` at the end of the script, or take the & away.",
     source="Slurm documentation, sbatch: the batch script's end terminates the job's allocation",
-    check=_check,
+    check=script_check(
+        "background",
+        message="The program is started in the background, and the batch script does not wait "
+        "for it.",
+        consequence="The batch system ends what still runs when the script ends.",
+    ),
     examples="""
         $ sbatch job.slurm
         ==> job.slurm <==

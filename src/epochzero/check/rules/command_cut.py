@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Case, Claims, JobView, Rule
-from epochzero.check.rules.scripts import claim_of, problems_of
-
-
-def _check(view: JobView) -> Claims:
-    for problem in problems_of(view.program, "option"):
-        yield claim_of(
-            problem,
-            message=f"{problem.text} is in the position of a command: its command ends on an earlier "
-            "line, and runs without this option and those that follow.",
-            consequence=f"{problem.text}: command not found (exit status 127)",
-        )
-
+from epochzero.check.rule import Case, Rule
+from epochzero.check.rules.scripts import script_check
 
 RULE = Rule(
     category="illegal_argument",
@@ -24,7 +13,12 @@ RULE = Rule(
     fix="End the previous line with a backslash without blanks after it, and remove "
     "comments and empty lines from the command.",
     source="POSIX, Shell Command Language, 2.2.1 Escape Character (Backslash)",
-    check=_check,
+    check=script_check(
+        "option",
+        message="{text} is in the position of a command: its command ends on an earlier "
+        "line, and runs without this option and those that follow.",
+        consequence="{text}: command not found (exit status 127)",
+    ),
     examples=r"""
             $ bash run.sh
             ==> run.sh <==

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule
-from epochzero.check.rules.scripts import claim_of, problems_of
-
-
-def _check(view: JobView) -> Claims:
-    for problem in problems_of(view.program, "pipe"):
-        yield claim_of(
-            problem,
-            message=f"The exit status of the pipeline is that of {problem.text}: `set -e` does not "
-            "notice a failure of Python.",
-            consequence="No error: the script continues, and ends as if the job had succeeded.",
-        )
-
+from epochzero.check.rule import Rule
+from epochzero.check.rules.scripts import script_check
 
 RULE = Rule(
     category="internal_error",
@@ -22,7 +11,12 @@ RULE = Rule(
     "of an earlier run, and the batch system reports success.",
     fix="Add `set -o pipefail` before it.",
     source="bash(1), Pipelines: the exit status of a pipeline is that of the last command",
-    check=_check,
+    check=script_check(
+        "pipe",
+        message="The exit status of the pipeline is that of {text}: `set -e` does not "
+        "notice a failure of Python.",
+        consequence="No error: the script continues, and ends as if the job had succeeded.",
+    ),
     examples="""
         $ bash run.sh
         ==> run.sh <==

@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Case, Claims, JobView, Rule
-from epochzero.check.rules.scripts import claim_of, problems_of
-
-
-def _check(view: JobView) -> Claims:
-    for problem in problems_of(view.program, "line ends"):
-        yield claim_of(
-            problem,
-            message=f"{problem.text} has Windows line endings: the last word of each line ends with a "
-            "carriage return.",
-            consequence="$'\\r': command not found, or No such file or directory for a name that ends "
-            "with it",
-            fix=f"Convert it to Unix line endings: dos2unix {problem.text}, or eol=lf in "
-            ".gitattributes.",
-        )
-
+from epochzero.check.rule import Case, Rule
+from epochzero.check.rules.scripts import script_check
 
 RULE = Rule(
     category="syntax_error",
@@ -26,7 +12,14 @@ RULE = Rule(
     fix="Convert it to Unix line endings.",
     source="gitattributes(5), eol; Zhang et al., ICSE 2020, section 3.2: differences between the "
     "local environment and the platform",
-    check=_check,
+    check=script_check(
+        "line ends",
+        message="{text} has Windows line endings: the last word of each line ends with a "
+        "carriage return.",
+        consequence="$'\\r': command not found, or No such file or directory for a name that ends "
+        "with it",
+        fix="Convert it to Unix line endings: dos2unix {text}, or eol=lf in .gitattributes.",
+    ),
     examples=r"""
             $ bash run.sh
             ==> run.sh <==

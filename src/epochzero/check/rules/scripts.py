@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from epochzero.check.launch.model import ScriptProblem
-from epochzero.check.rule import Claim, Program, claim_at_start
+from epochzero.check.rule import Claim, Claims, JobView, Program, claim_at_start
 
 
 def problems_of(program: Program, *kinds: str) -> Iterator[ScriptProblem]:
@@ -25,3 +25,18 @@ def claim_of(
         consequence=consequence,
         fix=fix,
     )
+
+
+def script_check(
+    kind: str, *, message: str, consequence: str, fix: str = ""
+) -> Callable[[JobView], Claims]:
+    """The check of a rule that reports all problems of one kind; ``{text}`` stands for the text of a problem."""
+
+    def check(view: JobView) -> Claims:
+        for problem in problems_of(view.program, kind):
+            found, effect, advice = (
+                text.replace("{text}", problem.text) for text in (message, consequence, fix)
+            )
+            yield claim_of(problem, message=found, consequence=effect, fix=advice)
+
+    return check

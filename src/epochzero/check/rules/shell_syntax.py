@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule
-from epochzero.check.rules.scripts import claim_of, problems_of
-
-
-def _check(view: JobView) -> Claims:
-    for problem in problems_of(view.program, "syntax"):
-        yield claim_of(
-            problem,
-            message="The shell cannot parse the script from this line. The lines above it run.",
-            consequence=f"bash: {problem.text} (exit status 2)",
-        )
-
+from epochzero.check.rule import Rule
+from epochzero.check.rules.scripts import script_check
 
 RULE = Rule(
     category="syntax_error",
@@ -21,7 +11,11 @@ RULE = Rule(
     "all lines above have run, which may include the training.",
     fix="Close the quote, or end the block with fi, done, esac or }.",
     source="POSIX, Shell Command Language, 2.8.1 Consequences of Shell Errors; bash(1), `-n`",
-    check=_check,
+    check=script_check(
+        "syntax",
+        message="The shell cannot parse the script from this line. The lines above it run.",
+        consequence="bash: {text} (exit status 2)",
+    ),
     examples=r"""
         $ bash run.sh
         ==> run.sh <==
