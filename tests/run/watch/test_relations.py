@@ -17,6 +17,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
 
 from epochzero.run.watch.child.records import rank_path
+from epochzero.run.watch.child.schedule import Schedule
 from epochzero.run.watch.faults import CURVES, RELATIONS, catalogue
 from epochzero.run.watch.faults.parallel import RELATIONS as PARALLEL
 from epochzero.run.watch.history import TrainingHistory, read_records
@@ -1289,3 +1290,75 @@ def test_an_average_that_outlasts_the_training(
              "for a, b in zip(average.parameters(), model.parameters()):",
              f"    a.data.lerp_(b.data, {1 - decay!r})", "loss = F.mse_loss(head(model(x)), x.sum(1, keepdim=True))")  # fmt: skip
     assert _trained(tmp_path, *lines, times=60) == found
+
+
+@pytest.mark.parametrize(("last", "found"), [(False, {"accumulation_wrong"}), (True, set())])
+def test_the_last_window_of_an_epoch_is_cleared(last: bool, found: set[str]) -> None:
+    def train() -> None:
+        model = nn.Linear(4, 3)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(4):
+            optimizer.zero_grad()
+            for number in range(11):
+                loss = functional.cross_entropy(model(torch.randn(8, 4)), torch.arange(8) % 3)
+                (loss / 4).backward()
+                if number % 4 == 3 or (last and number == 10):
+                    optimizer.step()
+                    optimizer.zero_grad()
+
+    assert words(train) == found
+
+
+def test_a_copy_that_only_evaluations_call_stays() -> None:
+    def train() -> None:
+        model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+        average = copy.deepcopy(model)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        x = torch.randn(64, 4)
+        for step in range(48):
+            loss = functional.mse_loss(model(x), x.sum(1, keepdim=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if step % 12 == 11:
+                with torch.no_grad():
+                    functional.mse_loss(average(x), x.sum(1, keepdim=True)).item()
+
+    torch.manual_seed(0)
+    # As on a slow machine: its time for inspections is spent when the copy is first called.
+    early = Schedule(share=0.0, free_s=0.0, always=lambda number: 4 < number < 11)
+    with watched(schedule=early) as heard:
+        train()
+    assert "copy_not_updated" in {one.word for one in violations(read_records(heard))}
+
+
+@pytest.mark.parametrize(
+    ("width", "found"), [(16, {"label_range_wrong"}), (9, set())], ids=["pairs", "memory bank"]
+)
+def test_one_label_for_all_pairs_of_a_batch(width: int, found: set[str]) -> None:
+    def train() -> None:
+        model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 8))
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(24):
+            x = torch.randn(16, 6)
+            others = torch.randn(width, 8)
+            loss = functional.cross_entropy(model(x) @ others.T, torch.zeros(16).long())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    assert words(train) & {"label_range_wrong"} == found
+
+
+def test_a_schedule_whose_milestones_have_passed() -> None:
+    def train() -> None:
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [8, 12])
+        for _ in range(80):
+            functional.mse_loss(model(torch.randn(16, 4)), torch.randn(16, 1)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            schedule.step()
+
+    assert words(train) == {"schedule_wrong"}

@@ -25,10 +25,12 @@ class Heard(list[dict[str, Any]]):
 
 
 @contextmanager
-def watched(every: int = 1, path: str | None = None) -> Iterator[Heard]:
+def watched(
+    every: int = 1, path: str | None = None, schedule: Schedule | None = None
+) -> Iterator[Heard]:
     """Watches what happens within; nothing may go wrong there."""
     heard = Heard()
-    observer = Observer(Records(path, on_record=heard.append), Schedule(every=every))
+    observer = Observer(Records(path, on_record=heard.append), schedule or Schedule(every=every))
     hooks = Hooks(observer)
     hooks.install()
     try:

@@ -23,6 +23,8 @@ from epochzero.run.watch.child.scene import Scene
 from epochzero.run.watch.child.schedule import Schedule
 
 MOST_EVALUATIONS = 2000
+FIRST_EVALUATIONS = 8
+"""Evaluations of which the weights that nothing trains are noted, whatever it takes."""
 
 
 class Scenes:
@@ -181,8 +183,12 @@ class Scenes:
             return
         self._evaluations += 1
         self.losses.emit()
-        others = self._models.others(self._components.optimizers()) if scene.looking else {}
-        number = self._iterations.number
+        number, optimizers = self._iterations.number, self._components.optimizers()
+        others = {}
+        # A copy that is only evaluated is part of no iteration: the first times show whether it follows the model.
+        if scene.looking or self._evaluations <= FIRST_EVALUATIONS:
+            self._models.emit(number, optimizers)
+            others = self._models.others(optimizers)
         self._records.emit("evaluation", iteration=number, others=others, **scene.ended())
 
     def _record_iteration(self) -> None:

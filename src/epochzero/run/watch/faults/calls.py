@@ -16,6 +16,7 @@ from epochzero.run.watch.faults._signals import (
     moves,
 )
 from epochzero.run.watch.faults._table import (
+    LEAST,
     ONSET,
     SHARE,
     SHARE_OF_ONSET,
@@ -124,6 +125,22 @@ def _accumulation_cleared(history: TrainingHistory, cycle: Cycle) -> Test:
         )
         return Sign(text, called_place(history, cleared))
     return None
+
+
+def _last_window_cleared(history: TrainingHistory) -> Sign | None:
+    """Gradients of the last batches of an epoch, too few for a step, are cleared before one uses them."""
+    whole, short = 0, list[tuple[int, TrainingCall, int]]()
+    for cycle in history.cycles:
+        for step, before in _steps(cycle):
+            lost, _, used = _since_cleared(step, before)
+            if len(used) > len(lost) and len({call.line for call in (*lost, *used)}) == 1:
+                whole += not lost
+                short += [(cycle.number, step, len(lost))] if lost else []
+    if min(whole, len(short)) < LEAST:
+        return None
+    since, step, count = short[0]
+    text = f"Gradients of {count} backward passes are cleared before a step uses them, as at the end of each epoch."
+    return Sign(text, called_place(history, step), since)
 
 
 def _accumulation_not_divided(history: TrainingHistory, cycle: Cycle) -> Test:
@@ -389,6 +406,7 @@ def _leaves_half_precision(history: TrainingHistory) -> Sign | None:
 RELATIONS: Sequence[Row] = (
     Row("backward_missing", in_cycles(_cleared_before_step), 0.96, "Call optimizer.zero_grad() before backward() or after step()."),
     Row("accumulation_wrong", in_cycles(_accumulation_cleared), 0.94, "Clear gradients only after the step."),
+    Row("accumulation_wrong", _last_window_cleared, 0.9, "Step after the last batch of an epoch, too."),
     Row("accumulation_wrong", in_cycles(_accumulation_not_divided), 0.97, "Divide the loss by the number of batches that are accumulated."),
     Row("gradient_clipping_wrong", in_cycles(_clipped_after_step), 0.95, "Clip between backward() and step()."),
     Row("gradient_clipping_wrong", in_cycles(_clipped_before_unscaling), 0.95, "Call scaler.unscale_(optimizer) before clipping."),

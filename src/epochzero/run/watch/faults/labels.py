@@ -151,15 +151,17 @@ def _one_label(history: TrainingHistory, *, binary: bool) -> Sign | None:
             return None
         place = target_place(history) or label_place(history)
         return Sign(f"{label}: the loss asks for the same answer to every example.", place)
-    classes = (*seen[0].output["shape"], 0)[1]
-    if (
-        len(values) > 1
-        or classes < 2
-        or not all(iteration.direct and iteration.loss_function in INDEXED for iteration in seen)
-    ):
+    rows, classes, *_ = (*seen[0].output["shape"], 0, 0)
+    indexed = all(iteration.loss_function in INDEXED for iteration in seen)
+    # Each example compared with all of the batch: one label for all would be a column, as of a memory bank.
+    pairs = rows == classes and list(seen[0].target["shape"]) == [rows]
+    if len(values) > 1 or classes < 2 or not indexed:
         return None
-    text = f"{label}, and the model has {classes} outputs: it learns to ignore its input."
-    return Sign(text, label_place(history))
+    if all(iteration.direct for iteration in seen):
+        text = f"{label}, and the model has {classes} outputs: it learns to ignore its input."
+        return Sign(text, label_place(history))
+    text = f"{label}, and the loss compares {rows} examples with each other: each one's label is its own row."
+    return Sign(text, label_place(history), fix="Use torch.arange(batch_size).") if pairs else None
 
 
 def _denoises_nothing(history: TrainingHistory, iteration: Iteration) -> Test:

@@ -373,7 +373,8 @@ def _of_classes(
     zeros = max(iteration.output.get("zeros", 0.0) for iteration in looked)
     certain = 0.86 if kind != "relu" or zeros > 0.2 else 0.6
     text = f"The logits for cross_entropy pass through {kind}, which restricts their range ({low:.2g} and more)."
-    weaker = 0.45 if does_well(history) else 0.0
+    # With a sigmoid no class can ever be more than e times as likely as another.
+    weaker = 0.45 if kind != "sigmoid" and does_well(history) else 0.0
     fix = "Remove the activation after the last layer."
     return _of_output(history, text, certain - weaker, fix)
 

@@ -238,7 +238,7 @@ def _schedule_by_batch(history: TrainingHistory) -> Sign | None:
     planned = history.planned or history.count
     for record, each in _scheduled(history):
         peak = int(np.argmax(rates[:, 1]))
-        low = rates[peak:][rates[peak:, 1] < _GONE * rates[peak, 1]]
+        low = rates[peak:][rates[peak:, 1] < 1.001 * _GONE * rates[peak, 1]]
         batches = _batches(history)
         horizon = next((float(v) for n in _OF_DECAY if (v := record["settings"].get(n))), None)
         if each < _EVERY or "Plateau" in record["class"] or "Warm" in record["class"]:

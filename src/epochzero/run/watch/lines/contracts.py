@@ -177,24 +177,23 @@ def _losses(program: ParsedFile) -> list[ast.expr]:
 # -- Data ---------------------------------------------------------------------------------------
 
 
-def _drawn_alike(program: ParsedFile) -> Broken:
+def _drawn_alike(program: ParsedFile, call: ast.Call) -> Broken:
     """A random generator that begins with the same seed for each batch or example."""
     within = repeated(program)
-    for call in program.all_calls:
-        name = last_name(call.func)
-        if (
-            not _SEEDED.match(name)
-            or not call.args
-            or ((name == "Random") != name[:1].isupper() and name != "RandomState")
-        ):
-            continue
-        enclosing = next(
-            (o for o in program.around(call) if o in within or isinstance(o, Function)), None
-        )
-        alike = _is_constant_seed(program, call.args[0])
-        if enclosing in within and alike and not _is_aside(program, call):
-            text = f"{ast.unparse(call)[:60]} runs again for each batch or example: all random draws after it are alike."
-            yield text, call
+    name = last_name(call.func)
+    if (
+        not _SEEDED.match(name)
+        or not call.args
+        or ((name == "Random") != name[:1].isupper() and name != "RandomState")
+    ):
+        return
+    enclosing = next(
+        (o for o in program.around(call) if o in within or isinstance(o, Function)), None
+    )
+    alike = _is_constant_seed(program, call.args[0])
+    if enclosing in within and alike and not _is_aside(program, call):
+        text = f"{ast.unparse(call)[:60]} runs again for each batch or example: all random draws after it are alike."
+        yield text, call
 
 
 def _is_constant_seed(program: ParsedFile, given: ast.expr) -> bool:
@@ -320,20 +319,15 @@ def _trained_on_held_out(program: ParsedFile) -> Broken:
         yield from (broken for broken in found if broken is not None)
 
 
-def _masks_apart(program: ParsedFile) -> Broken:
+def _masks_apart(program: ParsedFile, call: ast.Call) -> Broken:
     """Outputs of some examples that are compared with labels of others."""
-    for call in program.all_calls:
-        if len(call.args) > 1 and re.search(
-            r"loss|criteri|entropy|nll|mse", last_name(call.func), re.I
-        ):
-            outputs, labels = map(_mask_of, call.args[:2])
-            if (
-                outputs
-                and labels
-                and outputs != labels
-                and all(re.search("mask|idx|index", n) for n in (outputs, labels))
-            ):
-                yield f"Outputs of {outputs} are compared with labels of {labels}.", call
+    if len(call.args) > 1 and re.search(
+        r"loss|criteri|entropy|nll|mse", last_name(call.func), re.I
+    ):
+        outputs, labels = map(_mask_of, call.args[:2])
+        chosen = all(re.search("mask|idx|index", name) for name in (outputs, labels))
+        if chosen and outputs != labels:
+            yield f"Outputs of {outputs} are compared with labels of {labels}.", call
 
 
 def _mask_of(node: ast.expr) -> str:
@@ -345,34 +339,29 @@ def _mask_of(node: ast.expr) -> str:
 # -- Loss ---------------------------------------------------------------------------------------
 
 
-def _summed_forward(program: ParsedFile) -> Broken:
+def _summed_forward(program: ParsedFile, loop: ast.For) -> Broken:
     """Discounted returns that are summed up from the first step on: an action is credited with what came before it."""
-    for loop in (node for node in program.nodes if isinstance(node, ast.For)):
-        if re.search(r"revers|\[::-1\]|, -1\)|flip", ast.unparse(loop.iter)):
-            continue
-        items = names_in(loop.target)
-        for node in loop.body:
-            if (
-                not isinstance(node, ast.Assign)
-                or not isinstance(node.value, ast.BinOp)
-                or not isinstance(node.value.op, ast.Add)
-            ):
+    if re.search(r"revers|\[::-1\]|, -1\)|flip", ast.unparse(loop.iter)):
+        return
+    items = names_in(loop.target)
+    for node in loop.body:
+        match node:
+            case ast.Assign(targets=[target, *_], value=ast.BinOp(left, ast.Add(), right)):
+                sides = ((last_name(target), left, right), (last_name(target), right, left))
+            case _:
                 continue
-            own = last_name(node.targets[0])
-            for side, other in (
-                (node.value.left, node.value.right),
-                (node.value.right, node.value.left),
+        for own, side, other in sides:
+            factors = {last_name(part) for part in _factors(side)}
+            added = ast.unparse(other)
+            if (
+                own
+                and own in factors
+                and any(_DISCOUNT.match(part) for part in factors)
+                and (items & {last_name(n) for n in ast.walk(other)})
+                and not ("[" in added and "+ 1" in added)
             ):
-                factors = {last_name(part) for part in _factors(side)}
-                if (
-                    own
-                    and own in factors
-                    and any(_DISCOUNT.match(part) for part in factors)
-                    and (items & {last_name(n) for n in ast.walk(other)})
-                    and not any("[" in part and "+ 1" in part for part in [ast.unparse(other)])
-                ):
-                    text = f"{own} is discounted forward in time: each step is credited with the rewards before it."
-                    yield text, loop
+                text = f"{own} is discounted forward in time: each step is credited with the rewards before it."
+                yield text, loop
 
 
 def _constant_terms(program: ParsedFile) -> Broken:
@@ -449,49 +438,43 @@ def _gradients_as_numbers(program: ParsedFile) -> Broken:
                 yield text, call
 
 
-def _clipped_upward(program: ParsedFile) -> Broken:
+def _clipped_upward(program: ParsedFile, call: ast.Call) -> Broken:
     """A clipped surrogate that takes the better of both values: the clipping has no effect."""
-    for call in program.all_calls:
-        name, parts = last_name(call.func), call.args
-        if name not in ("min", "max", "minimum", "maximum") or len(parts) != 2:
-            continue
-        uses = [
-            program.behind(Use(part)) if isinstance(part, ast.Name) else Use(part) for part in parts
-        ]
-        made = [ast.unparse(use.node) if use is not None else "" for use in uses]
-        clipped = [bool(re.search(r"clamp|clip", source)) for source in made]
-        if sum(clipped) != 1 or not all(
-            re.search(r"adv|gae|gain|loss", source) and "ratio" in source for source in made
-        ):
-            continue
-        negative = all(map(_begins_with_minus, made))
-        if name.startswith("max") != negative:
-            text = f"{name} of the clipped and the unclipped objective takes the {'worse loss' if negative else 'larger gain'}: the clipping has no effect."
-            yield text, call
+    name, parts = last_name(call.func), call.args
+    if name not in ("min", "max", "minimum", "maximum") or len(parts) != 2:
+        return
+    uses = [
+        program.behind(Use(part)) if isinstance(part, ast.Name) else Use(part) for part in parts
+    ]
+    made = [ast.unparse(use.node) if use is not None else "" for use in uses]
+    clipped = [bool(re.search(r"clamp|clip", source)) for source in made]
+    if sum(clipped) != 1 or not all(
+        re.search(r"adv|gae|gain|loss", source) and "ratio" in source for source in made
+    ):
+        return
+    negative = all(map(_begins_with_minus, made))
+    if name.startswith("max") != negative:
+        text = f"{name} of the clipped and the unclipped objective takes the {'worse loss' if negative else 'larger gain'}: the clipping has no effect."
+        yield text, call
 
 
 def _begins_with_minus(text: str) -> bool:
     return bool(re.search(r"^\W*-|\* *\(?-", text))
 
 
-def _cooled_alone(program: ParsedFile) -> Broken:
+def _cooled_alone(program: ParsedFile, call: ast.Call) -> Broken:
     """A temperature that only one of two distributions is divided by."""
-    for call in program.all_calls:
-        named = last_name(call.func) + last_name(maker(program, call) or call)
-        if not re.search(r"kl_?div", named, re.I) or len(call.args) < 2:
-            continue
-        cooled = []
-        for part in call.args[:2]:
-            calls = (
-                u.node for u in islice(reached(program, part), 6) if isinstance(u.node, ast.Call)
-            )
-            softmax = next(
-                (u for u in calls if last_name(u.func) in ("softmax", "log_softmax")), None
-            )
-            given = (softmax.args[:1] or [softmax.func]) if softmax is not None else []
-            cooled += [bool(_COOLS.search(ast.unparse(logits))) for logits in given]
-        if len(cooled) == 2 and cooled[0] != cooled[1]:
-            yield "Only one of the two distributions is divided by the temperature.", call
+    named = last_name(call.func) + last_name(maker(program, call) or call)
+    if not re.search(r"kl_?div", named, re.I) or len(call.args) < 2:
+        return
+    cooled = []
+    for part in call.args[:2]:
+        calls = (u.node for u in islice(reached(program, part), 6) if isinstance(u.node, ast.Call))
+        softmax = next((u for u in calls if last_name(u.func) in ("softmax", "log_softmax")), None)
+        given = (softmax.args[:1] or [softmax.func]) if softmax is not None else []
+        cooled += [bool(_COOLS.search(ast.unparse(logits))) for logits in given]
+    if len(cooled) == 2 and cooled[0] != cooled[1]:
+        yield "Only one of the two distributions is divided by the temperature.", call
 
 
 def _fakes_alike(program: ParsedFile) -> Broken:
@@ -983,24 +966,24 @@ def _of_nodes(
 
 _COMPARE = "Compare the line with what it should compute."
 CONTRACTS: Sequence[Contract] = (
-    Contract("augmentation_wrong", _drawn_alike, "Create the generator once, outside of what runs for each batch or example."),
+    Contract("augmentation_wrong", _of_calls(_drawn_alike), "Create the generator once, outside of what runs for each batch or example."),
     Contract("augmentation_wrong", _moved_alone, "Move the image and its target with the same random choice."),
     Contract("preprocessing_mismatch", _fitted_twice, "Fit on the training data alone, and transform the other data."),
     Contract("input_invalid", _dimensions_swapped, "Use transpose, permute or einops.rearrange."),
     Contract("data_leaked", _trained_on_held_out, "Train on the training data, and evaluate on these."),
-    Contract("labels_wrong", _masks_apart, "Index outputs and labels with the same mask."),
+    Contract("labels_wrong", _of_calls(_masks_apart), "Index outputs and labels with the same mask."),
     Contract("labels_wrong", _of_nodes(ast.Assign, _drawn_apart), "Put inputs and labels in order with the same permutation."),
     Contract("loss_wrong", _of_calls(_exchanged), _COMPARE),
     Contract("loss_wrong", _of_nodes(ast.Assign, _unpacked), _COMPARE),
     Contract("loss_wrong", _of_nodes(ast.BinOp, _masked), _COMPARE),
     Contract("loss_wrong", _of_nodes(ast.BinOp, _cooled), "Divide by the temperature."),
-    Contract("loss_wrong", _cooled_alone, "Divide the logits of both by the temperature."),
+    Contract("loss_wrong", _of_calls(_cooled_alone), "Divide the logits of both by the temperature."),
     Contract("loss_wrong", _unended, "Multiply the value of the next state by 1 - done."),
-    Contract("loss_wrong", _summed_forward, "Go through the rewards in reverse order."),
+    Contract("loss_wrong", _of_nodes(ast.For, _summed_forward), "Go through the rewards in reverse order."),
     Contract("loss_wrong", _constant_terms, "Compute the term from what the model returned, without detach(), item() or .data."),
     Contract("layer_unused", _never_read, "Use it in what follows, or remove the layer."),
     Contract("loss_wrong", _gradients_as_numbers, "Pass create_graph=True."),
-    Contract("loss_wrong", _clipped_upward, "Take the minimum of both objectives, and minimize its negative."),
+    Contract("loss_wrong", _of_calls(_clipped_upward), "Take the minimum of both objectives, and minimize its negative."),
     Contract("loss_wrong", _fakes_alike, "Train the generator toward the label of real examples."),
     Contract("optimizer_wrong", _made_again, "Create the optimizer once, before the loop."),
     Contract("schedule_wrong", _of_calls(_plateau), 'Use mode="min" for a loss and mode="max" for what should grow.'),
