@@ -1362,3 +1362,20 @@ def test_a_schedule_whose_milestones_have_passed() -> None:
             schedule.step()
 
     assert words(train) == {"schedule_wrong"}
+
+
+@pytest.mark.parametrize(("every", "found"), [(0, {"step_missing"}), (5, set())])
+def test_one_of_two_optimizers_never_steps(every: int, found: set[str]) -> None:
+    def train() -> None:
+        encoder, decoder = nn.Linear(4, 8), nn.Linear(8, 4)
+        first, second = (torch.optim.Adam(of.parameters(), 1e-3) for of in (encoder, decoder))
+        for number in range(120):
+            x = torch.randn(16, 4)
+            first.zero_grad()
+            second.zero_grad()
+            functional.mse_loss(decoder(encoder(x)), x).backward()
+            second.step()
+            if every and number % every == 0:
+                first.step()
+
+    assert words(train) & {"step_missing"} == found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -47,6 +48,8 @@ from epochzero.run.watch.model import SourceLine
 STEPS_WITHOUT = 4
 """Steps without any gradient: a network may wait for another one to learn first."""
 _LOOKS = 3
+_SETTLED, _CLEARED = 100, 8
+"""Iterations, and cycles that clear gradients, after which each optimizer has stepped: a generator may step in one of five."""
 _MODES = ("Dropout", "BatchNorm", "InstanceNorm", "AlphaDropout", "FeatureAlphaDropout")
 _LEFT, _NOTHING = 0.02, 1e-3
 """Share of a gradient that clipping leaves, and a gradient that is next to none."""
@@ -290,6 +293,22 @@ def _no_step(history: TrainingHistory) -> Sign | None:
     return Sign(text, backward_place(history))
 
 
+def _one_never_steps(history: TrainingHistory) -> Sign | None:
+    """An optimizer whose gradients are cleared in each cycle, and that never steps, while another does."""
+    calls = [call for cycle in history.cycles for call in cycle.calls]
+    steps = [call for call in calls if call.kind == "step"]
+    cleared = Counter(call.subject for call in calls if call.kind == "clear")
+    for record in (
+        history.optimizers if steps and (history.ended or history.count >= _SETTLED) else ()
+    ):
+        number = int(record.get("number", -1))
+        if cleared[number] >= _CLEARED and all(call.subject != number for call in steps):
+            made = place_of(record)
+            text = f"The optimizer of line {made.line if made else '?'} never steps, and its gradients are cleared."
+            return Sign(text, called_place(history, steps[0]))
+    return None
+
+
 def _gradient_left(history: TrainingHistory) -> Sign | None:
     """After a step, gradients should be gone before one of the backward passes of an iteration."""
     if not any(iteration.stepped for iteration in history.iterations):
@@ -406,6 +425,7 @@ def _leaves_half_precision(history: TrainingHistory) -> Sign | None:
 RELATIONS: Sequence[Row] = (
     Row("backward_missing", in_cycles(_cleared_before_step), 0.96, "Call optimizer.zero_grad() before backward() or after step()."),
     Row("accumulation_wrong", in_cycles(_accumulation_cleared), 0.94, "Clear gradients only after the step."),
+    Row("step_missing", _one_never_steps, 0.9, "Call step() of each optimizer after the backward pass."),
     Row("accumulation_wrong", _last_window_cleared, 0.9, "Step after the last batch of an epoch, too."),
     Row("accumulation_wrong", in_cycles(_accumulation_not_divided), 0.97, "Divide the loss by the number of batches that are accumulated."),
     Row("gradient_clipping_wrong", in_cycles(_clipped_after_step), 0.95, "Clip between backward() and step()."),

@@ -86,6 +86,7 @@ _HELD_OUT_DATA = re.compile(
     re.I,
 )
 _ITEMS = ("__getitem__", "__getitems__", "__iter__", "collate", "collate_fn")
+_PASSES = ("forward", "call", "training_step")
 _CUTS = ("detach", "item", "tolist", "numpy", "detach_")
 
 
@@ -140,13 +141,9 @@ def repeated(program: ParsedFile) -> frozenset[ast.AST]:
             continue
         found.add(node)
         for call in ast.walk(node):
-            function = program.defined(call) if isinstance(call, ast.Call) else None
-            if (
-                function is not None
-                and function.name != "__init__"
-                and not _is_aside(program, call)
-            ):
-                waiting.append(function)
+            called = program.defined(call) if isinstance(call, ast.Call) else None
+            if called is not None and called.name != "__init__" and not _is_aside(program, call):
+                waiting.append(called)
     return frozenset(found)
 
 
@@ -181,11 +178,7 @@ def _drawn_alike(program: ParsedFile, call: ast.Call) -> Broken:
     """A random generator that begins with the same seed for each batch or example."""
     within = repeated(program)
     name = last_name(call.func)
-    if (
-        not _SEEDED.match(name)
-        or not call.args
-        or ((name == "Random") != name[:1].isupper() and name != "RandomState")
-    ):
+    if not _SEEDED.match(name) or not call.args:
         return
     enclosing = next(
         (o for o in program.around(call) if o in within or isinstance(o, Function)), None
@@ -267,31 +260,22 @@ def _dimensions_swapped(program: ParsedFile) -> Broken:
     """Sizes in another order in a view: numbers are read in another order, not transposed."""
     sizes: dict[tuple[ast.AST | None, str], list[str]] = {}
     for node in program.nodes:
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.targets[0], ast.Tuple)
-            and (last_name(node.value) in ("shape", "size"))
-        ):
-            of = node.value.func if isinstance(node.value, ast.Call) else node.value
-            if isinstance(of, ast.Attribute) and isinstance(of.value, ast.Name):
-                names = [last_name(element) for element in node.targets[0].elts]
-                sizes[program.function(node), of.value.id] = names
+        match node:
+            case ast.Assign(
+                [ast.Tuple(elements), *_],
+                ast.Attribute(ast.Name(owner), "shape")
+                | ast.Call(ast.Attribute(ast.Name(owner), "size")),
+            ):
+                sizes[program.function(node), owner] = list(map(last_name, elements))
     for call in program.all_calls:
-        if last_name(call.func) not in ("view", "reshape") or not isinstance(
-            call.func, ast.Attribute
-        ):
-            continue
-        known = sizes.get((program.function(call), last_name(call.func.value)))
-        given = [last_name(argument) for argument in call.args]
-        if (
-            known
-            and isinstance(call.func.value, ast.Name)
-            and len(set(known)) == len(known)
-            and "_" not in known
-            and (given != known and sorted(given) == sorted(known))
-        ):
-            text = f"{last_name(call.func)} reads the numbers of shape ({', '.join(known)}) as ({', '.join(given)}): transpose swaps dimensions."
-            yield text, call
+        match call.func:
+            case ast.Attribute(ast.Name(owner), ("view" | "reshape") as name):
+                known = sizes.get((program.function(call), owner), [])
+                given = list(map(last_name, call.args))
+                distinct = len(set(known)) == len(known) and "_" not in known
+                if distinct and given != known and sorted(given) == sorted(known):
+                    text = f"{name} reads the numbers of shape ({', '.join(known)}) as ({', '.join(given)}): transpose swaps dimensions."
+                    yield text, call
 
 
 def _trained_on_held_out(program: ParsedFile) -> Broken:
@@ -508,27 +492,19 @@ def _constant_label(program: ParsedFile, value: ast.expr) -> float | None:
     for use in program.lineage(Use(value)):
         if use.changes is not None:
             return None
-        name = last_name(use.node.func) if isinstance(use.node, ast.Call) else ""
-        if name in ("ones", "ones_like", "zeros", "zeros_like"):
-            return float(name.startswith("ones"))
-        if (
-            name in ("full", "full_like")
-            and isinstance(use.node, ast.Call)
-            and len(use.node.args) > 1
-        ):
-            number = constant(program, use.node.args[1])
-            return float(number) if isinstance(number, int | float) else None
+        match use.node:
+            case ast.Call(func) if last_name(func) in ("ones", "ones_like", "zeros", "zeros_like"):
+                return float(last_name(func).startswith("ones"))
+            case ast.Call(func, [_, value, *_]) if last_name(func) in ("full", "full_like"):
+                number = constant(program, value)
+                return float(number) if isinstance(number, int | float) else None
     return None
 
 
 def _never_read(program: ParsedFile) -> Broken:
     """The result of a layer that a forward pass stores under a name and never reads."""
     for function in program.nodes:
-        if not isinstance(function, Function) or function.name not in (
-            "forward",
-            "call",
-            "training_step",
-        ):
+        if not isinstance(function, Function) or function.name not in _PASSES:
             continue
         read = {
             n.id
@@ -776,8 +752,8 @@ def _of_rival(program: ParsedFile, node: ast.Assign) -> Broken:
     call = node.value
     if (
         not isinstance(call, ast.Call)
-        or not _OPTIMIZERS.match(last_name(call.func))
         or not call.args
+        or not _OPTIMIZERS.match(last_name(call.func))
     ):
         return
     own, given = _words(last_name(node.targets[0])), _words(ast.unparse(call.args[0]))
@@ -810,10 +786,8 @@ def _drawn_apart(program: ParsedFile, node: ast.Assign) -> Broken:
 
 
 def _is_draw(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and re.fullmatch(r"(rand)?perm(utation)?", last_name(node.func)) is not None
-    )
+    name = last_name(node.func) if isinstance(node, ast.Call) else ""
+    return re.fullmatch(r"(rand)?perm(utation)?", name) is not None
 
 
 def reordered(history: TrainingHistory) -> tuple[str, SourceLine] | None:
@@ -847,11 +821,7 @@ def _uses_of(program: ParsedFile, value: ast.AST) -> Iterator[ast.Name]:
         node = waiting.pop()
         around = program.around(node)
         statement = next((o for o in around if isinstance(o, ast.Assign | ast.For)), None)
-        stored = (
-            statement.targets
-            if isinstance(statement, ast.Assign)
-            else [getattr(statement, "target", node)]
-        )
+        stored = getattr(statement, "targets", None) or [getattr(statement, "target", node)]
         new = {n.id for t in stored for n in ast.walk(t) if isinstance(n, ast.Name)} - names
         names |= new
         for name in program.nodes:
@@ -872,11 +842,8 @@ def _part_of(program: ParsedFile, name: ast.AST) -> ast.AST | None:
     for outer in program.around(name):
         if isinstance(outer, ast.Assign) or getattr(outer, "iter", None) is whole:
             return whole
-        inner = (
-            getattr(outer, "value", None),
-            getattr(outer, "func", None),
-            *getattr(outer, "elts", ()),
-        )
+        inner = [getattr(outer, name, None) for name in ("value", "func")]
+        inner += getattr(outer, "elts", ())
         if not any(child is whole for child in inner):
             return None
         whole = outer
