@@ -2,11 +2,11 @@
 
 The models of `watch_overhead`, trained from a loader of torch, on the CPU or, larger batches in bfloat16, on a GPU. Each is trained bare and as
 `epochzero run --capture` does. Blocks of steps of the two are interleaved in one process, so that both meet the
-same machine; what stands before torch is taken away for those that are bare. A block is long enough that its
-steps meet warm caches, as those of a job do. Medians of the steps' wall time are compared, and sums of their
-processor time, since a snapshot does not show in a median, and others' work on the machine not in these; with an
-interval of 95 %, by drawing rounds of blocks again (percentile bootstrap). "again" is bare against bare, which tells how far
-numbers can be trusted. A large model is trained until it has had a snapshot. The capture is written at the end, and
+same machine; what stands before torch is taken away for those that are bare. The first steps of a block are left out, so that the
+others meet warm caches, as those of a job do. Medians of the steps' wall time are compared, and their processor time, which
+includes snapshots: sums, or, of a hundred rounds of blocks and more, the mean of the rounds' ratios without the outer fifths, since
+others' work on the machine moves sums by several per cent; with an interval of 95 %, by drawing rounds again (percentile
+bootstrap). "again" is bare against bare, which tells how far numbers can be trusted. A large model is trained until it has had a snapshot. The capture is written at the end, and
 compared with `torch.save` of the same state.
 """
 
@@ -40,9 +40,12 @@ WAYS = ("bare", "captured", "again")
 DRAWS = 1000
 _SHORT = {"perceptron_5_ms": 200, "perceptron": 1000}
 """Models with short steps, and their steps for one of the large ones."""
-BLOCK_S = 0.25
-"""Seconds that a block takes, about."""
-WARM = 5
+BLOCK_S = 0.05
+"""Seconds that a block takes, about: a round of three is short next to changes of the machine's load."""
+WARM, SETTLE = 5, 3
+"""Steps before all blocks, and before each block of several steps."""
+MANY, OUTER = 100, 0.2
+"""Rounds of which the mean ratio is taken, and the share at each end that is left out."""
 _PLACES: tuple[tuple[Any, str], ...] = (
     (nn.Module, "__call__"),
     (torch.optim.Optimizer, "__init__"),
@@ -137,13 +140,15 @@ def measured(name: str, steps: int, folder: Path, device: str) -> dict[str, Any]
         rounds.append({})
         for way in (*WAYS[first:], *WAYS[:first]):
             captured.be(way == "captured")
-            captured.course.began = time.monotonic() - elapsed
+            captured.course.began = since = time.monotonic() - elapsed
+            for _ in range(SETTLE if length > 1 else 0):
+                next(training)
             began = time.process_time()
             times = [_seconds(training) for _ in range(length)]
             rounds[-1][way] = time.process_time() - began
             taken[way] += times
             if way == "captured":
-                elapsed += sum(times)
+                elapsed = time.monotonic() - since
     captured.be(False)
     written = write_tensors(folder / name, captured.keeper.tensors())["bytes"]
     torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, folder / "saved")
@@ -163,6 +168,9 @@ def measured(name: str, steps: int, folder: Path, device: str) -> dict[str, Any]
 
 def _more(rounds: Sequence[Mapping[str, float]], way: str) -> float:
     """By which share more processor time was used than bare."""
+    if len(rounds) >= MANY:
+        ratios, cut = sorted(one[way] / one["bare"] for one in rounds), int(OUTER * len(rounds))
+        return statistics.mean(ratios[cut:-cut]) - 1
     return sum(one[way] for one in rounds) / sum(one["bare"] for one in rounds) - 1
 
 

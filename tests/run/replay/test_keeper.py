@@ -108,3 +108,36 @@ def test_snapshots_take_their_share_of_the_time_whatever_one_costs(
     between = [later - before for before, later in pairwise(taken)]
     assert len(between) == 3
     assert min(between) >= 3.0 / keepers.SNAPSHOTS
+
+
+@pytest.mark.parametrize(("rows", "indices", "least_s"), [(4, [0], 0.5), (100_000, None, 0.1)])
+def test_short_steps_share_a_snapshot_unless_their_batches_find_no_room(
+    rows: int, indices: list[int] | None, least_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clock that each step puts on by five milliseconds, and a snapshot by one."""
+    now = [0.0]
+    monkeypatch.setattr(keepers.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(keepers, "FREE_S", 1e9)
+    course = Course()
+    keeper = Keeper(course, lambda: None)
+    model = torch.nn.Linear(2, 2)
+    course.models.add(model)
+    taken = []
+
+    def states() -> dict[str, Any]:
+        now[0] += 0.001
+        taken.append(now[0])
+        return {}
+
+    def batch() -> torch.Tensor:
+        if indices is not None:
+            keeper.chooses(0, lambda: indices)
+        return torch.ones(rows)
+
+    monkeypatch.setattr(keepers, "random_states", states)
+    for _ in range(600):
+        now[0] += 0.005
+        course.steps += 1
+        keeper.delivers(0, SimpleNamespace(_num_yielded=1), batch)
+    between = [later - before for before, later in pairwise(taken)]
+    assert least_s <= min(between) < least_s + 0.02

@@ -446,7 +446,7 @@ keeper = sys.modules.get("epochzero.run.replay.child.keeper")
 for epoch in range(4):
     for number, x in enumerate(torch.utils.data.DataLoader(data, 4, shuffle=True)):
         if keeper:
-            keeper.SNAPSHOTS = 0.0 if (epoch, number) >= (1, AFTER) else 1e9
+            keeper.SNAPSHOTS, keeper.SHORT_S = 0.0 if (epoch, number) >= (1, AFTER) else 1e9, 0.0
         optimizer.zero_grad()
         model(x).sum().backward()
         optimizer.step()

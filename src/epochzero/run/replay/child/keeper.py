@@ -23,6 +23,8 @@ from epochzero.run.replay.child.tensors import is_kept
 
 SNAPSHOTS = 0.01
 """Largest fraction of the job's time for snapshots."""
+SHORT_S = 0.5
+"""Seconds of a training that a replay can repeat as well: steps of a few milliseconds need no snapshot in between."""
 BATCHES = 0.005
 """Largest fraction of the job's time for the batches since a snapshot."""
 FREE_S = 0.02
@@ -161,11 +163,13 @@ class Keeper:
             self._take(iterator._num_yielded > 0)
 
     def _is_due(self) -> bool:
-        """Whether the job has run long enough since the last snapshot to pay for another one."""
-        return (
-            self._course.steps != self._steps
-            and SNAPSHOTS * (self._elapsed() - self._taken_s) >= self.cost_s
-        )
+        """Whether the job has run long enough since the last snapshot to pay for another one, and long enough to need it."""
+        since_s = self._elapsed() - self._taken_s
+        if self._course.steps == self._steps or SNAPSHOTS * since_s < self.cost_s:
+            return False
+        # Without indices, batches that find no room would leave nothing to replay.
+        is_full = self._indices is None and self._held > self._room // 2
+        return since_s >= SHORT_S or is_full or not (self.taken and self.complete)
 
     def _elapsed(self) -> float:
         return time.monotonic() - self._course.began
