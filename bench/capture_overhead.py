@@ -180,15 +180,15 @@ def _interval(rounds: Sequence[Mapping[str, float]]) -> list[float]:
     return [round(found[round(part * (DRAWS - 1))], 4) for part in (0.025, 0.975)]
 
 
-def _seconds(training: Iterator[None]) -> float:
-    began = time.perf_counter()
+def _seconds(training: Iterator[None], clock: Callable[[], float] = time.perf_counter) -> float:
+    began = clock()
     next(training)
-    return time.perf_counter() - began
+    return clock() - began
 
 
 def _length_of_block(training: Iterator[None]) -> int:
     """Steps that a block has, after some to warm up."""
-    return max(1, round(BLOCK_S / min(_seconds(training) for _ in range(WARM))))
+    return max(1, round(BLOCK_S / min(_seconds(training, time.process_time) for _ in range(WARM))))
 
 
 def main() -> None:
