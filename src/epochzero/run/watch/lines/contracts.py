@@ -842,8 +842,10 @@ def _part_of(program: ParsedFile, name: ast.AST) -> ast.AST | None:
     for outer in program.around(name):
         if isinstance(outer, ast.Assign) or getattr(outer, "iter", None) is whole:
             return whole
-        inner = [getattr(outer, name, None) for name in ("value", "func")]
-        inner += getattr(outer, "elts", ())
+        inner = (
+            *(getattr(outer, of, None) for of in ("value", "func")),
+            *getattr(outer, "elts", ()),
+        )
         if not any(child is whole for child in inner):
             return None
         whole = outer
