@@ -151,7 +151,7 @@ def _one_label(history: TrainingHistory, *, binary: bool) -> Sign | None:
             return None
         place = target_place(history) or label_place(history)
         return Sign(f"{label}: the loss asks for the same answer to every example.", place)
-    rows, classes, *_ = (*seen[0].output["shape"], 0, 0)
+    rows, classes = [*seen[0].output["shape"], 0, 0][:2]
     indexed = all(iteration.loss_function in INDEXED for iteration in seen)
     # Each example compared with all of the batch: one label for all would be a column, as of a memory bank.
     pairs = rows == classes and list(seen[0].target["shape"]) == [rows]

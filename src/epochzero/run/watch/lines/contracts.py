@@ -180,9 +180,8 @@ def _drawn_alike(program: ParsedFile, call: ast.Call) -> Broken:
     name = last_name(call.func)
     if not _SEEDED.match(name) or not call.args:
         return
-    enclosing = next(
-        (o for o in program.around(call) if o in within or isinstance(o, Function)), None
-    )
+    around = (o for o in program.around(call) if o in within or isinstance(o, Function))
+    enclosing = next(around, None)
     alike = _is_constant_seed(program, call.args[0])
     if enclosing in within and alike and not _is_aside(program, call):
         text = f"{ast.unparse(call)[:60]} runs again for each batch or example: all random draws after it are alike."
@@ -305,9 +304,8 @@ def _trained_on_held_out(program: ParsedFile) -> Broken:
 
 def _masks_apart(program: ParsedFile, call: ast.Call) -> Broken:
     """Outputs of some examples that are compared with labels of others."""
-    if len(call.args) > 1 and re.search(
-        r"loss|criteri|entropy|nll|mse", last_name(call.func), re.I
-    ):
+    named = re.search(r"loss|criteri|entropy|nll|mse", last_name(call.func), re.I)
+    if named and len(call.args) > 1:
         outputs, labels = map(_mask_of, call.args[:2])
         chosen = all(re.search("mask|idx|index", name) for name in (outputs, labels))
         if chosen and outputs != labels:
@@ -842,10 +840,8 @@ def _part_of(program: ParsedFile, name: ast.AST) -> ast.AST | None:
     for outer in program.around(name):
         if isinstance(outer, ast.Assign) or getattr(outer, "iter", None) is whole:
             return whole
-        inner = (
-            *(getattr(outer, of, None) for of in ("value", "func")),
-            *getattr(outer, "elts", ()),
-        )
+        inner = [getattr(outer, name, None) for name in ("value", "func")]
+        inner += getattr(outer, "elts", ())
         if not any(child is whole for child in inner):
             return None
         whole = outer
