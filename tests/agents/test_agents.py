@@ -23,7 +23,7 @@ mcp = pytest.importorskip("mcp", reason="the server is one of the MCP SDK")
 from mcp import Client, StdioServerParameters, stdio_client  # noqa: E402
 from mcp.client.streamable_http import streamable_http_client  # noqa: E402
 
-from epochzero.agents.answers import MOST_CHARACTERS, PAGE_CHARACTERS, Answers  # noqa: E402
+from epochzero.agents.answers import MOST_CHARACTERS, MOST_TOKENS, Answers, tokens  # noqa: E402
 from epochzero.agents.server import TOOLS, build  # noqa: E402
 from epochzero.agents.tools import Tools  # noqa: E402
 from epochzero.cli.mcp import command  # noqa: E402
@@ -226,12 +226,13 @@ def test_jobs_are_listed(tools: Tools) -> None:
 def test_long_answers_come_by_pages_of_bounded_size() -> None:
     answers = Answers()
     items = [{"number": n, "text": f"{SECRET} {'x' * 9000}"} for n in range(50)]
-    page = answers.page("rows", items)
+    page = answers.answer({}, rows=items)["rows"]
     seen = [one["number"] for one in page["items"]]
     while "more" in page:
         assert page["left"] == 50 - len(seen)
         page = answers.more(page["more"])
-        assert len(json.dumps(page)) < PAGE_CHARACTERS + 2 * MOST_CHARACTERS
+        assert len(json.dumps(page)) < 50 * MOST_CHARACTERS
+        assert tokens(page) < 1.1 * MOST_TOKENS
         assert SECRET not in json.dumps(page)
         seen += [one["number"] for one in page["items"]]
     assert seen == list(range(50))
@@ -247,6 +248,33 @@ def test_long_answers_come_by_pages_of_bounded_size() -> None:
     ):
         with pytest.raises(InputError):
             answers.more(wrong)
+
+
+@pytest.mark.parametrize(
+    "noise", ["", f"[{'-1.00983408e+00, ' * 90}]\n", "\u2588\u258f" * 400 + "\n"]
+)
+def test_an_answer_is_bounded_as_a_whole(tools: Tools, project: Path, noise: str) -> None:
+    """Not each of its lists."""
+    frames = "".join(
+        f'  File "/opt/venv/lib/python3.11/site-packages/tensorflow/python/autograph/impl/api{n}.py", '
+        f"line {n}, in converted_call\n    result = converted_f{n}(*effective_args, **kwargs)\n"
+        for n in range(90)
+    )
+    error = f"Traceback (most recent call last):\n{frames}ValueError: wrong {noise * 3}\n"
+    for rank in range(8):
+        (project / f"ranks/rank_{rank}.log").parent.mkdir(exist_ok=True)
+        (project / f"ranks/rank_{rank}.log").write_text(noise * 60 + error)
+    answer = tools.diagnose("ranks")
+    assert answer["stack"]["left"]
+    assert answer["root"]
+    for shown in (answer, tools.log_lines("ranks/rank_0.log", count=400)):
+        assert tokens(shown) < 1.1 * MOST_TOKENS
+
+
+def test_a_log_without_a_reason_is_read_next(tools: Tools, project: Path) -> None:
+    (project / "silent.log").write_text("epoch 1 loss 0.5\n")
+    (call,) = tools.diagnose("silent.log")["next"]
+    assert tools.log_lines(**call["arguments"])["items"][-1]["text"] == "epoch 1 loss 0.5"
 
 
 def test_over_a_pipe(project: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec
 
 from epochzero import taxonomy
-from epochzero.agents.answers import Answers, bounded
+from epochzero.agents.answers import Answer, Answers
 from epochzero.errors import InputError
 from epochzero.file_access import FileAccess, OutsideError, confined, exists
 from epochzero.redact import redact_all
@@ -28,7 +28,6 @@ MOST_LINES = 400
 MOST_JOBS = 500
 MOST_PLACES = 30
 OpenStore = Callable[[], AbstractContextManager["Database"]]
-Answer = dict[str, Any]
 _P = ParamSpec("_P")
 
 
@@ -65,7 +64,7 @@ class Tools:
         self._answers = Answers()
 
     @_within_roots
-    def diagnose(self, path: str = "", text: str = "") -> dict[str, Any]:
+    def diagnose(self, path: str = "", text: str = "") -> Answer:
         """Find the root cause of a failed deep-learning job in its logs, separated from its consequences.
 
         Pass the path of a log file, of a directory with one log per rank, or the text of a log. Start
@@ -84,25 +83,22 @@ class Tools:
             place = self._inside(path)
             found = Diagnoser(look_around=True).diagnose(find_logs([place]), find_facts([place]))
         answer = dict(found.to_dict())
-        for name in ("evidence", "cascade", "stack"):
-            answer[name] = self._answers.page(name, [_item(value) for value in answer.pop(name)])
-        if path and found.root is not None and found.root.line is not None:
-            log = path if place.is_file() else str(Path(path, found.root.file))
-            answer["next"] = [
-                _call(
-                    "to read the log around the root", "log_lines", path=log, around=found.root.line
-                )
-            ]
-            if found.dimension != "infrastructure":
+        root = found.root
+        if path and (root or found.source):
+            log = (
+                path if place.is_file() else str(Path(path, root.file if root else found.source[0]))
+            )
+            where = {"around": root.line} if root and root.line else {}
+            what = "around the root" if where else "at its end"
+            answer["next"] = [_call(f"to read the log {what}", "log_lines", path=log, **where)]
+            if where and found.dimension != "infrastructure":
                 answer["next"].append(
                     _call("to find the code with the cause", "locate", repository=".", log=path)
                 )
-        return self._answer(answer)
+        return self._paged(answer, "evidence", "cascade", "stack")
 
     @_within_roots
-    def log_lines(
-        self, path: str, around: int = 0, find: str = "", count: int = 40
-    ) -> dict[str, Any]:
+    def log_lines(self, path: str, around: int = 0, find: str = "", count: int = 40) -> Answer:
         """Return numbered lines of a log, redacted; compressed logs are supported.
 
         `around`: return the lines around this line number, such as the line of a diagnosis's root.
@@ -124,10 +120,10 @@ class Tools:
             from collections import deque
 
             chosen = list(deque(lines, maxlen=count))
-        return self._answers.page("lines", [{"line": n, "text": text} for n, text in chosen])
+        return self._list([{"line": n, "text": text} for n, text in chosen])
 
     @_within_roots
-    def check(self, command: str, folder: str = ".", target: str = "") -> dict[str, Any]:
+    def check(self, command: str, folder: str = ".", target: str = "") -> Answer:
         """Predict failures of a training job from its code, without running it.
 
         Pass the command line as it would be submitted (`python train.py --lr 0.1`, `torchrun ...`,
@@ -147,20 +143,14 @@ class Tools:
         except ValueError as error:
             raise InputError(f"the command line cannot be parsed: {error}") from error
         checked = check(words, wanted, folder=place)
-        answer = dict(checked.to_dict())
-        answer["findings"] = self._answers.page(
-            "findings", [_item(finding) for finding in answer["findings"]]
-        )
-        answer["unknowns"] = self._answers.page(
-            "unknowns", [_item(unknown) for unknown in answer["unknowns"]]
-        )
+        answer = checked.to_dict()
         shown = {key: answer[key] for key in ("schema", "findings", "unknowns")}
         if checked.findings:
             again = _call(
                 "when they are fixed", "check", command=command, folder=folder, target=target
             )
             shown["next"] = [again]
-        return self._answer(shown)
+        return self._paged(shown, "findings", "unknowns")
 
     @_within_roots
     def locate(
@@ -171,7 +161,7 @@ class Tools:
         revision: str = "HEAD",
         level: Literal["file", "function"] = "file",
         count: int = 10,
-    ) -> dict[str, Any]:
+    ) -> Answer:
         """Rank the places in a git repository that most likely contain the bug of a report or failed job.
 
         Pass a bug report (its first line is the title), the path of a log, or both. Returns files or
@@ -196,13 +186,13 @@ class Tools:
             excerpts=True,
         )
         answer = dict(ranking.to_dict())
-        answer["items"] = self._answers.page("places", [evidence(item) for item in ranking.items])
+        answer["items"] = [evidence(item) for item in ranking.items]
         if level == "file" and ranking.items:
             within = {"repository": repository, "report": report, "log": log, "revision": revision}
             answer["next"] = [_call("to find the function", "locate", level="function", **within)]
-        return self._answer(answer)
+        return self._paged(answer, "items")
 
-    def explain(self, word: str) -> dict[str, Any]:
+    def explain(self, word: str) -> Answer:
         """Explain a term: a category, root cause, phase, retry value, training fault or symptom,
         the name of a signature, or the ID of a rule.
         """
@@ -213,9 +203,9 @@ class Tools:
         known: dict[str, Any] = {rule.id: rule for rule in rules()} | dict(others())
         known |= {signature.name: signature for signature in signatures()}
         if word in known:
-            return self._answer(_words_of(known[word]))
+            return self._answers.answer(_words_of(known[word]))
         try:
-            return self._answer(_words_of(taxonomy.find(word)))
+            return self._answers.answer(_words_of(taxonomy.find(word)))
         except KeyError:
             near = taxonomy.nearest(word, known)
             hint = f"; did you mean {near}?" if near else ""
@@ -223,7 +213,7 @@ class Tools:
 
     def jobs(
         self, state: str = "", category: str = "", fingerprint: str = "", name: str = ""
-    ) -> dict[str, Any]:
+    ) -> Answer:
         """List the jobs that ran under `epochzero run`, newest first.
 
         `state`: running, succeeded, failed, cancelled or lost. `fingerprint`: a failure's fingerprint or
@@ -239,9 +229,9 @@ class Tools:
             limit=MOST_JOBS,
         )
         with self._store() as database:
-            return self._answers.page("jobs", [_item(job) for job in find_jobs(database, wanted)])
+            return self._list(find_jobs(database, wanted))
 
-    def job(self, job: str) -> dict[str, Any]:
+    def job(self, job: str) -> Answer:
         """Return all records of one job, given its ID, a prefix of the ID, its name, or `last`.
 
         Contains its attempts and ranks, the diagnosis, findings, likely places of the bug, retry
@@ -253,18 +243,17 @@ class Tools:
         with self._store() as database:
             details = job_details(database, find_job(database, job))
         answer = dict(details.to_dict())
-        ranks = [
-            {"attempt": attempt["number"], **rank}
-            for attempt in answer.pop("attempts")
-            for rank in attempt["ranks"]
-        ]
-        for rank in ranks:
-            rank.pop("snapshot")
-            for name in ("events", "findings", "ranking"):
-                rank[name] = self._answers.page(name, [_item(value) for value in rank[name]])
-        return self._answer(answer | {"ranks": self._answers.page("ranks", ranks)})
+        lists: dict[str, list[Any]] = {"ranks": [], "findings": [], "ranking": [], "events": []}
+        for attempt in answer.pop("attempts"):
+            for rank in attempt["ranks"]:
+                place = {"attempt": attempt["number"], "rank": rank["rank"]}
+                for name in ("findings", "ranking", "events"):
+                    lists[name] += [{**place, **value} for value in rank.pop(name)]
+                rank.pop("snapshot")
+                lists["ranks"].append({**place, **rank})
+        return self._paged(answer | lists, *lists)
 
-    def more(self, handle: str) -> dict[str, Any]:
+    def more(self, handle: str) -> Answer:
         """Return the next page of a list in an earlier answer, given the handle in its `more` field."""
         return self._answers.more(handle)
 
@@ -288,19 +277,24 @@ class Tools:
         except (OSError, ValueError, RuntimeError) as error:
             raise InputError(f"{path}: no such path") from error
 
-    @staticmethod
-    def _answer(answer: Any) -> dict[str, Any]:
-        shown: dict[str, Any] = bounded(redact_all(answer))
-        return shown
+    def _list(self, items: Sequence[Any]) -> Answer:
+        """An answer that is a list."""
+        found: Answer = self._paged({"items": items}, "items")["items"]
+        return found
+
+    def _paged(self, answer: dict[str, Any], *lists: str) -> Answer:
+        """An answer of a bounded size: of these lists, the first pages."""
+        pages = {name: [_item(value) for value in answer.pop(name)] for name in lists}
+        return self._answers.answer(answer, **pages)
 
 
-def _call(when: str, tool: str, **arguments: str | int) -> dict[str, Any]:
+def _call(when: str, tool: str, **arguments: str | int) -> Answer:
     """A call that an agent may want to make next."""
     given = {name: value for name, value in arguments.items() if value != ""}
     return {"when": when, "tool": tool, "arguments": given}
 
 
-def _item(value: Any) -> dict[str, Any]:
+def _item(value: Any) -> Answer:
     """A value with fields, or already a mapping."""
     from dataclasses import asdict, is_dataclass
 
@@ -309,7 +303,7 @@ def _item(value: Any) -> dict[str, Any]:
     return dict(value) if isinstance(value, dict) else {"text": str(value)}
 
 
-def _words_of(term: Any) -> dict[str, Any]:
+def _words_of(term: Any) -> Answer:
     """The texts of a term, a signature or a rule."""
     names = (
         "id", "name", "title", "definition", "meaning", "summary", "consequence", "category", "severity",
