@@ -18,7 +18,6 @@ from epochzero import taxonomy
 from epochzero.agents.answers import Answer, Answers
 from epochzero.errors import InputError
 from epochzero.file_access import FileAccess, OutsideError, confined, exists
-from epochzero.redact import redact_all
 
 if TYPE_CHECKING:
     from epochzero.store.database import Database
