@@ -145,6 +145,16 @@ def _root() -> Path:
     return Path(__file__).resolve().parent.parent
 
 
+def test_the_authors_of_a_cited_work_differ() -> None:
+    """Two of them share a family name, and the format's schema requires unique authors."""
+    cited = yaml.safe_load(
+        (Path(__file__).resolve().parents[1] / "CITATION.cff").read_text(encoding="utf-8")
+    )["references"]
+    for work in cited:
+        authors = [tuple(author.items()) for author in work["authors"]]
+        assert len(set(authors)) == len(authors)
+
+
 def test_the_conda_recipe_requires_what_the_distribution_requires() -> None:
     described = tomllib.loads((_root() / "pyproject.toml").read_text(encoding="utf-8"))
     project = described["project"]

@@ -29,7 +29,7 @@ def test_many_logs_become_a_table(run: Command, logs: Path, tmp_path: Path) -> N
     first = run("diagnose", logs, "--out", out, "--workers", "1")
     assert first.code == 0
     assert "2: 1 failed, 1 no failure" in first.out
-    assert "key_not_found 100.0" in first.out
+    assert "Key Not Found 100.0" in first.out
     assert "1 part\n" in first.out
     again = run("diagnose", logs, "--out", out, "--workers", "1", "-f", "json")
     summary = json.loads(again.out)

@@ -250,6 +250,12 @@ def test_a_path_that_is_not_there() -> None:
         find_logs([Path("/no/such/train.log")])
 
 
+def test_a_program_is_no_log(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    with pytest.raises(InputError, match=r"epochzero check -- python .*train\.py"):
+        find_logs([tmp_path / "train.py"])
+
+
 def test_a_folder_without_logs_says_what_was_looked_for(tmp_path: Path) -> None:
     write(tmp_path, "model.pt", "train.py", "events.out.tfevents.17000.node01")
     with pytest.raises(InputError, match=r"no log files.*\*\.log"):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from epochzero import taxonomy
 from epochzero.cli.engine import engine_options, quiet_ray
 from epochzero.cli.layout import counted, wrapped
 from epochzero.cli.line import line
@@ -104,8 +105,10 @@ def _write_text(done: Diagnosed) -> None:
     outcomes = (f"{count:,} {name.replace('_', ' ')}" for name, count in done.outcomes.items())
     click.echo(wrapped("Logs", f"{done.logs:,}: {', '.join(outcomes)}"))
     failures = sum(done.categories.values())
+    titles = taxonomy.categories()
     shares = [
-        f"{name} {100 * n / failures:.1f}\xa0%" for name, n in list(done.categories.items())[:5]
+        f"{titles[name].title} {100 * n / failures:.1f}\xa0%"
+        for name, n in list(done.categories.items())[:5]
     ]
     if shares:
         click.echo(wrapped("Categories", ", ".join(shares)))

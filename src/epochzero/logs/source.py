@@ -424,6 +424,10 @@ def find_logs(paths: Iterable[Path]) -> tuple[Log, ...]:
             logs.extend(found)
         elif _is_dump(path):
             dumps.append(path)
+        elif path.suffix == ".py" and path.exists():
+            raise InputError(
+                f"{path}: a program, not a log; `epochzero check -- python {path}` predicts its failures"
+            )
         elif path.exists():
             logs.append(_file_log(path, path.as_posix()))
         else:

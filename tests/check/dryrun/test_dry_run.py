@@ -646,3 +646,18 @@ def test_the_shells_search_path_finds_modules_of_the_job(tmp_path: Path) -> None
     assert [one.consequence for one in found.findings] == [
         "ImportError: cannot import name 'absent' from 'helper'"
     ]
+
+
+def test_a_job_imports_the_epochzero_of_its_own_python(tmp_path: Path) -> None:
+    """Not the parts that run it dry."""
+    found = dry(
+        tmp_path,
+        """
+        import epochzero
+        from epochzero.integrations import progress
+        assert epochzero.progress is progress
+        progress(step=1, steps=2)
+        """,
+    )
+    assert not found.findings
+    assert found.dry[0].ended == "finished"

@@ -265,6 +265,10 @@ class DryRun:
         sys.argv[:] = ["-c" if given else path, *self._spec["argv"]]
         sys.modules["epochzero.check.dryrun.child.__main__"] = sys.modules["__main__"]
         sys.modules["__main__"] = main
+        for package in PACKAGES[
+            :-1
+        ]:  # the job imports the EpochZero of its own Python, if there is one
+            sys.modules.pop(package)
         exec(code, main.__dict__)
 
     def _module(self, name: str, main: ModuleType) -> str:
