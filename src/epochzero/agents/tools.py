@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import shlex
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
@@ -84,9 +85,8 @@ class Tools:
         answer = dict(found.to_dict())
         root = found.root
         if path and (root or found.source):
-            log = (
-                path if place.is_file() else str(Path(path, root.file if root else found.source[0]))
-            )
+            file = root.file if root else found.source[0]
+            log = path if place.is_file() else str(Path(path, file))
             where = {"around": root.line} if root and root.line else {}
             what = "around the root" if where else "at its end"
             answer["next"] = [_call(f"to read the log {what}", "log_lines", path=log, **where)]
@@ -116,8 +116,6 @@ class Tools:
             first = max(1, around - count // 2)
             chosen = list(islice(lines, first - 1, first - 1 + count))
         else:
-            from collections import deque
-
             chosen = list(deque(lines, maxlen=count))
         return self._list([{"line": n, "text": text} for n, text in chosen])
 
@@ -134,9 +132,8 @@ class Tools:
         from epochzero.check import check
 
         place = self._inside(folder)
-        wanted: str | Path | None = target or None
-        if target and exists(place / target):
-            wanted = place / target
+        file = place / target
+        wanted = file if target and exists(file) else target or None
         try:
             words = shlex.split(command)
         except ValueError as error:
@@ -145,10 +142,8 @@ class Tools:
         answer = checked.to_dict()
         shown = {key: answer[key] for key in ("schema", "findings", "unknowns")}
         if checked.findings:
-            again = _call(
-                "when they are fixed", "check", command=command, folder=folder, target=target
-            )
-            shown["next"] = [again]
+            same = {"command": command, "folder": folder, "target": target}
+            shown["next"] = [_call("when they are fixed", "check", **same)]
         return self._paged(shown, "findings", "unknowns")
 
     @_within_roots
