@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 from epochzero.web.watched_folder import WatchedFolder
@@ -26,6 +27,45 @@ def test_what_people_say_of_a_fingerprint_is_kept(served: Served) -> None:
     assert (known["state"], known["resolved_commit"]) == ("new", "")
     merged = served.client.patch(path, json={"merged_into": "1:none"}, headers=who)
     assert merged.status_code == 404
+
+
+def test_a_failure_that_the_team_does_not_have_is_not_found(served: Served) -> None:
+    who = served.token()
+    sent = served.client.post("/api/v1/diagnose-and-store?exit_code=1", content=LOG, headers=who)
+    path = f"/api/v1/fingerprints/{sent.json()['fingerprint']}"
+    assert served.client.get(path, headers=served.token(team="blue")).status_code == 404
+    assert served.client.get(path, headers=who).json()["state"] == "new"
+
+
+def test_jobs_of_code_that_ran_before_the_fix_are_no_recurrence(served: Served) -> None:
+    who = served.token()
+
+    def send(commit: str, started: float) -> str:
+        where = {"exit_code": 1, "commit": commit, "started": started, "ended": started + 1}
+        sent = served.client.post(
+            "/api/v1/diagnose-and-store", params=where, content=LOG, headers=who
+        )
+        return str(sent.json()["fingerprint"])
+
+    failure = send("c1", time.time() - 100)
+    change = {"resolution": "Fixed.", "resolved_commit": "c2"}
+    served.client.patch(f"/api/v1/fingerprints/{failure}", json=change, headers=who)
+    send("c1", time.time() + 10)
+    resolved = served.client.get(f"/failures/{failure}", headers=who).text
+    assert "has not recurred" in resolved and "It recurred" not in resolved
+    send("c3", time.time() + 20)
+    page = served.client.get(f"/failures/{failure}", headers=who).text
+    assert "It recurred in 1 job after it was resolved" in page
+
+
+def test_what_a_sender_did_not_give_leaves_no_gap_in_a_page(served: Served) -> None:
+    who = served.token()
+    sent = served.client.post("/api/v1/diagnose-and-store?exit_code=1", content=LOG, headers=who)
+    known = sent.json()
+    for path in ("/jobs", f"/failures/{known['fingerprint']}", f"/jobs/{known['job']}"):
+        page = served.client.get(path, headers=who).text
+        assert " on </span>" not in page
+        assert ">Nodes<" not in page and ">Users<" not in page and ">Where</dt><dd> on" not in page
 
 
 def test_logs_of_a_watched_folder_are_kept_once_and_links_left_alone(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
@@ -59,19 +57,17 @@ class Known:
     notes: tuple[Remark, ...]
 
 
-_NOTHING: Mapping[str, Any] = {
-    "owner": "", "first_seen": None, "first_job": "", "first_commit": "", "resolution": "",
-    "resolved_by": "", "resolved": None, "resolved_commit": "", "regressed": None,
-    "ignored_until": None, "merged_into": "",
-}  # fmt: skip
-"""The values of a fingerprint without records."""
-_OF_ROW = tuple(_NOTHING)
+_OF_ROW = (
+    "owner", "first_seen", "first_job", "first_commit", "resolution", "resolved_by", "resolved",
+    "resolved_commit", "regressed", "ignored_until", "merged_into",
+)  # fmt: skip
 
 
 def known(database: Database, team: str, fingerprint: str) -> Known:
-    """The records of a team about a fingerprint; empty if none exist.
+    """The records of a team about a fingerprint.
 
     Raises:
+        InputError: the team has no such issue.
         StoreError: the database does not respond.
     """
     notes = (
@@ -81,11 +77,12 @@ def known(database: Database, team: str, fingerprint: str) -> Known:
     )
     with database.read() as session:
         row = session.get(KnownFailure, (team, fingerprint))
-        values = {name: getattr(row, name) for name in _OF_ROW} if row else _NOTHING
+        if row is None:
+            raise InputError(f"no failure has the fingerprint {fingerprint!r}")
         return Known(
             fingerprint,
             state_of(row, time.time()),
-            **values,
+            **{name: getattr(row, name) for name in _OF_ROW},
             also=tuple(session.scalars(_merged_into(team, fingerprint))),
             notes=tuple(
                 Remark(note.time, note.author, note.text) for note in session.scalars(notes)

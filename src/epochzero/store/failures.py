@@ -10,7 +10,7 @@ from sqlalchemy import Select, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from epochzero.errors import InputError
-from epochzero.store.daily_counts import Period, failures_of
+from epochzero.store.daily_counts import END, Period, failures_of
 from epochzero.store.database import Database
 from epochzero.store.failure_notes import Remark, known
 from epochzero.store.issue_changes import Change, changes_with
@@ -39,7 +39,7 @@ class FailureDetails:
         resolved_commit: commit or version with the fix.
         regressed: when it was reopened.
         ignored_until: until when it is hidden.
-        returned: number of jobs with this failure after it was resolved.
+        returned: number of jobs with this failure since one reopened it.
         changes: what changed with the first failures.
     """
 
@@ -88,7 +88,7 @@ def failure_details(database: Database, team: str, fingerprint: str) -> FailureD
         ).one_or_none()
         if newest is None:
             raise InputError(f"no job failed with the fingerprint {fingerprint!r}")
-        since = None if issue.resolved is None else Period(issue.resolved, _ALL_TIME.until)
+        back = issue.regressed
         if issue.first_seen is not None:
             first = min(first, issue.first_seen)
         return FailureDetails(
@@ -114,7 +114,7 @@ def failure_details(database: Database, team: str, fingerprint: str) -> FailureD
             resolved_commit=issue.resolved_commit,
             regressed=issue.regressed,
             ignored_until=issue.ignored_until,
-            returned=_totals(session, team, every, since)[0] if since else 0,
+            returned=0 if back is None else _totals(session, team, every, Period(back, END))[0],
             changes=changes_with(session, team, every, newest.name, first),
             remarks=tuple(sorted(remarks, key=lambda remark: remark.time)),
         )
@@ -176,7 +176,7 @@ _NEWEST_DIAGNOSES = _newest_diagnoses()
 
 def _who(session: Session, ours: Any, column: Any) -> tuple[tuple[str, int], ...]:
     """The most frequent values among the last thousand jobs, with their counts."""
-    last = select(column.label("who")).where(*ours).order_by(JobRow.started.desc()).limit(1000)
+    last = select(column.label("who")).where(*ours, column != "").order_by(JobRow.started.desc()).limit(1000)
     who = last.subquery().c.who
     query = select(who, func.count()).group_by(who).order_by(func.count().desc(), who)
     return tuple((name, count) for name, count in session.execute(query.limit(_MOST_SHOWN)))

@@ -279,7 +279,7 @@ def _of_jobs(team: str, period: Period, wanted: JobFilter) -> Select[str]:
 
 def by_day(
     database: Database, team: str, period: Period, names: Sequence[str]
-) -> dict[str, list[int]]:
+) -> dict[str, tuple[int, ...]]:
     """The number of jobs per day of a period with each of some failures, including those merged into them.
 
     Raises:
@@ -288,7 +288,7 @@ def by_day(
     first, end = int(period.since // DAY_S), int(-(-period.until // DAY_S))
     found = {name: [0] * (end - first) for name in names}
     if not found:
-        return found
+        return {}
     with database.read() as session:
         merges = _merges(session, team).items()
         shown = {name: name for name in names}
@@ -297,7 +297,7 @@ def by_day(
         query = _days_query(of, is_postgresql=database.is_postgresql)
         for fingerprint, day, jobs in session.execute(query, {"names": list(shown)}):
             found[shown[fingerprint]][day - first] += jobs
-    return found
+    return {name: tuple(jobs) for name, jobs in found.items()}
 
 
 @lru_cache(STATEMENTS)

@@ -152,10 +152,11 @@ def fingerprints(
     return count_fingerprints(store, viewer.team, period, sort="gpu_hours", limit=limit)
 
 
-@router.get("/fingerprints/{fingerprint}")
+@router.get("/fingerprints/{fingerprint}", responses=_MISSING)
 def fingerprint(viewer: Reads, store: Store, fingerprint: Fingerprint) -> Known:
     """Return the team's records about a fingerprint."""
-    return known(store, viewer.team, fingerprint)
+    with _or_404():
+        return known(store, viewer.team, fingerprint)
 
 
 class NoteText(BaseModel):

@@ -150,7 +150,7 @@ def _known(store: Database, team: str, fingerprint: str) -> FailureDetails:
 def _now(found: FailureDetails) -> Iterator[Step]:
     if found.merged_into:
         yield Step("It is merged into another failure.", link=failure_address(found.merged_into))
-    if found.state == "resolved" and not found.returned:
+    if found.state == "resolved":
         yield Step("It is resolved and has not recurred. No action is required.")
         return
     if found.returned:

@@ -325,7 +325,8 @@ def _environment(details: JobDetails, rank: RankDetails) -> Sequence[tuple[str, 
 
 def _fingerprints(store: Database, team: str, fingerprint: str) -> tuple[str, ...]:
     """The fingerprints of a job's failure, the displayed one first."""
-    return merged_with(store, team, known(store, team, fingerprint).merged_into or fingerprint)
+    into = known(store, team, fingerprint).merged_into if fingerprint else ""
+    return merged_with(store, team, into or fingerprint)
 
 
 def _others(

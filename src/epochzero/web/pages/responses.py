@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache, wraps
+from functools import cache, lru_cache, wraps
 from itertools import chain
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
@@ -221,8 +221,17 @@ def _environment() -> Environment:
         "prose": escaped_text.prose,
         "shorten": shorten, "signed": _signed, "size": size, "visible": escaped_text.visible, "why": why,
     }  # fmt: skip
-    environment.globals |= {"address": address, "days_offered": CHOICES, "sparkline": sparkline}
+    environment.globals |= {
+        "address": address, "days_offered": CHOICES, "fragment": _fragment, "sparkline": sparkline
+    }  # fmt: skip
     return environment
+
+
+@lru_cache(4096)
+def _fragment(macro: str, *values: Any) -> Markup:
+    """A row of a list, from immutable values: of those on a page, few have changed since they were last shown."""
+    rendered: Markup = getattr(_environment().get_template("parts.html").module, macro)(*values)
+    return rendered
 
 
 def _moment(seconds: float) -> Markup:
