@@ -157,6 +157,12 @@ def test_a_number_starts_again_whatever_failed(run: Run, kept: Kept, job: Path) 
     assert sorted(path.name for path in kept.home.glob("runs/*/*")) == ["1", "2"]
 
 
+def test_no_retries_are_reported_as_such(run: Run, kept: Kept, job: Path) -> None:
+    done = run("--retries", "0", "--", sys.executable, "train.py")
+    assert b"No failure is retried." in done.stderr
+    assert b"restarts a job after any failure" not in done.stderr
+
+
 def test_a_scheduler_is_told_what_to_do(run: Run, kept: Kept, job: Path) -> None:
     advice = job / "advice.json"
     options = ("--advice-file", str(advice), "--advice-exit-codes")

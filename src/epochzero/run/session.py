@@ -145,12 +145,12 @@ def _policy(request: RunRequest) -> Policy:
     """The policy that the request asks for."""
     from epochzero.run.retry import load_policy
 
-    if isinstance(request.retries, int):
+    if isinstance(request.retries, int) and request.retries:
         always = load_policy("always-3")
         rules = tuple(replace(rule, retries=request.retries) for rule in always.rules)
         name = f"always-{request.retries}"
         return replace(always, name=name, rules=rules, most=request.retries)
-    return load_policy("never" if request.retries == "never" else request.policy)
+    return load_policy("never" if request.retries in ("never", 0) else request.policy)
 
 
 def _simulation(request: RunRequest) -> SimulationOptions | None:
