@@ -40,7 +40,8 @@ def test_no_request_breaks_the_service_and_each_answer_is_documented(tmp_path: P
                     case.path_parameters["identity"] = (
                         max(2, identity) if isinstance(identity, int) else 2
                     )
-                answer = case.call(headers=bearer, timeout=60)  # The first log waits for signatures.
+                # The first log waits for signatures.
+                answer = case.call(headers=bearer, timeout=60)
                 case.validate_response(answer, checks=expected)
 
             ask()

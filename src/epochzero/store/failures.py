@@ -176,7 +176,12 @@ _NEWEST_DIAGNOSES = _newest_diagnoses()
 
 def _who(session: Session, ours: Any, column: Any) -> tuple[tuple[str, int], ...]:
     """The most frequent values among the last thousand jobs, with their counts."""
-    last = select(column.label("who")).where(*ours, column != "").order_by(JobRow.started.desc()).limit(1000)
+    last = (
+        select(column.label("who"))
+        .where(*ours, column != "")
+        .order_by(JobRow.started.desc())
+        .limit(1000)
+    )
     who = last.subquery().c.who
     query = select(who, func.count()).group_by(who).order_by(func.count().desc(), who)
     return tuple((name, count) for name, count in session.execute(query.limit(_MOST_SHOWN)))

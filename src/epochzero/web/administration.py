@@ -7,16 +7,14 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, Field
 
-from epochzero.errors import InputError
 from epochzero.run.reports.notifications import Webhook
 from epochzero.store.audit import Act, acts
-from epochzero.store.database import StoreError
 from epochzero.store.retention import RunningError, delete_job
 from epochzero.store.teams import Role, TokenDetails, add_token, revoke_token, tokens
 from epochzero.store.webhooks import WebhookFilter, add_rule, remove_rule, rules
 from epochzero.web.access import Administers, audit, granted
 from epochzero.web.api import OwnJob
-from epochzero.web.problems import problem
+from epochzero.web.problems import or_404, problem
 from epochzero.web.state import ServiceState, Store
 from epochzero.web.validation import origin_of
 
@@ -72,12 +70,8 @@ def end_token(
     viewer: Administers, service: ServiceState, request: Request, identity: Identity
 ) -> None:
     """Revoke a token immediately."""
-    try:
+    with or_404():
         revoke_token(service.database, identity, team=viewer.team)
-    except StoreError:
-        raise
-    except InputError as error:
-        raise HTTPException(404, str(error)) from error
     audit(service, viewer, request, "token revoked", str(identity))
 
 
@@ -103,12 +97,8 @@ def end_rule(
     viewer: Administers, service: ServiceState, request: Request, identity: Identity
 ) -> None:
     """Delete a webhook."""
-    try:
+    with or_404():
         remove_rule(service.database, viewer.team, identity)
-    except StoreError:
-        raise
-    except InputError as error:
-        raise HTTPException(404, str(error)) from error
     audit(service, viewer, request, "webhook removed", str(identity))
 
 

@@ -7,7 +7,6 @@ import io
 import itertools
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
 
@@ -16,10 +15,9 @@ from fastapi import Path as InPath
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from epochzero.errors import InputError
 from epochzero.redact import redact, redact_log
 from epochzero.store.daily_counts import END, Period
-from epochzero.store.database import Database, StoreError
+from epochzero.store.database import Database
 from epochzero.store.failure_notes import (
     Known,
     add_note,
@@ -35,7 +33,7 @@ from epochzero.store.overview import fingerprints as count_fingerprints
 from epochzero.store.queries import JobFilter, JobPage, JobSummary, job_page, with_search
 from epochzero.store.teams import Viewer, is_own, job_key
 from epochzero.web.access import Reads, Writes, audit
-from epochzero.web.problems import problem
+from epochzero.web.problems import or_404, problem
 from epochzero.web.state import ServiceState, Store
 
 router = APIRouter(prefix="/api/v1", tags=["asking"])
@@ -118,20 +116,10 @@ def log(
     """Return a log such as `output`: the whole log, or some lines."""
     parts = read_log(store, key, attempt=attempt, name=name, text=redact_log)
     parts = cut_lines(parts, first, lines)
-    with _or_404():
+    with or_404():
         begin = next(parts, b"")
     whole = itertools.chain((begin,), parts)
     return StreamingResponse(whole, media_type="text/plain; charset=utf-8")
-
-
-@contextmanager
-def _or_404() -> Iterator[None]:
-    try:
-        yield
-    except StoreError:
-        raise
-    except InputError as error:
-        raise HTTPException(404, str(error)) from error
 
 
 @router.get("/overview")
@@ -155,7 +143,7 @@ def fingerprints(
 @router.get("/fingerprints/{fingerprint}", responses=_MISSING)
 def fingerprint(viewer: Reads, store: Store, fingerprint: Fingerprint) -> Known:
     """Return the team's records about a fingerprint."""
-    with _or_404():
+    with or_404():
         return known(store, viewer.team, fingerprint)
 
 
@@ -185,7 +173,7 @@ def add_remark(
 ) -> Known:
     """Add a note."""
     store = service.database
-    with _or_404():
+    with or_404():
         add_note(store, viewer.team, fingerprint, viewer.name, redact(note.text))
     audit(service, viewer, request, "note added", fingerprint)
     return known(store, viewer.team, fingerprint)
@@ -201,7 +189,7 @@ def change(
 ) -> Known:
     """Resolve, assign or ignore (for 0 days: no longer) an issue, or merge it into another."""
     store = service.database
-    with _or_404():
+    with or_404():
         if verdict.owner is not None:
             assign(store, viewer.team, fingerprint, verdict.owner)
             audit(service, viewer, request, "assigned", f"{fingerprint} to {verdict.owner}")

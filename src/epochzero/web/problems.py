@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 
+from fastapi import HTTPException
 from pydantic import BaseModel
+
+from epochzero.errors import InputError
+from epochzero.store.database import StoreError
 
 
 class Problem(BaseModel):
@@ -37,3 +43,18 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 def problem(status: HTTPStatus | int, text: str) -> dict[int | str, dict[str, Any]]:
     """A further error response of one path."""
     return {int(status): {"model": Problem, "description": text}}
+
+
+@contextmanager
+def or_404(text: str = "") -> Iterator[None]:
+    """Responds 404 if an object does not exist in the team, with a text or that of the error.
+
+    Raises:
+        HTTPException: 404.
+    """
+    try:
+        yield
+    except StoreError:
+        raise
+    except InputError as error:
+        raise HTTPException(404, text or str(error)) from error

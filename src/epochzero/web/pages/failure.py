@@ -14,7 +14,7 @@ from epochzero.errors import InputError
 from epochzero.number_formats import counted
 from epochzero.redact import redact
 from epochzero.store import failure_notes, issues
-from epochzero.store.database import Database, StoreError
+from epochzero.store.database import Database
 from epochzero.store.failures import FailureDetails, failure_details
 from epochzero.store.overview import by_day, fingerprints
 from epochzero.store.queries import JobFilter, find_jobs
@@ -22,6 +22,7 @@ from epochzero.store.teams import Viewer
 from epochzero.web.access import CheckedForm, Reads, Writes, audit
 from epochzero.web.pages.period import asked_period
 from epochzero.web.pages.responses import Step, failure_address, page, pages_router
+from epochzero.web.problems import or_404
 from epochzero.web.state import ServiceState, Store
 
 router = pages_router()
@@ -55,7 +56,8 @@ def failure(
     format: Annotated[str, Query(pattern="html|json")] = "html",
 ) -> Response:
     """Shows all data about a fingerprint."""
-    found = _known(store, viewer.team, fingerprint)
+    with or_404(f"No job failed with the fingerprint {fingerprint}."):
+        found = failure_details(store, viewer.team, fingerprint)
     if format == "json":
         return JSONResponse(_dict(found))
     its = JobFilter(team=viewer.team, same_failure=found.fingerprints, limit=_MOST_JOBS)
@@ -136,15 +138,6 @@ def _days(text: str) -> float:
     if not 0 < days <= _MOST_DAYS:
         raise InputError(f"write a number of days, at most {_MOST_DAYS}")
     return days
-
-
-def _known(store: Database, team: str, fingerprint: str) -> FailureDetails:
-    try:
-        return failure_details(store, team, fingerprint)
-    except StoreError:
-        raise
-    except InputError as error:
-        raise HTTPException(404, f"No job failed with the fingerprint {fingerprint}.") from error
 
 
 def _now(found: FailureDetails) -> Iterator[Step]:

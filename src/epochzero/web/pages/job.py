@@ -42,6 +42,7 @@ from epochzero.web.access import Reads
 from epochzero.web.pages.charts import span
 from epochzero.web.pages.log import log_name, range_of, rank_name
 from epochzero.web.pages.responses import Step, page, pages_router
+from epochzero.web.problems import or_404
 from epochzero.web.state import Store
 
 router = pages_router()
@@ -96,12 +97,8 @@ def job(
     format: Annotated[str, Query(pattern="html|json")] = "html",
 ) -> Response:
     """Shows all data about a job, by default of its last attempt."""
-    try:
+    with or_404(f"No job {identity}."):
         details = job_details(store, identity, team=viewer.team)
-    except StoreError:
-        raise
-    except InputError as error:
-        raise HTTPException(404, f"No job {identity}.") from error
     if format == "json":
         headers = {"Content-Disposition": f'attachment; filename="{identity}.json"'}
         return JSONResponse(details.to_dict(), headers=headers)

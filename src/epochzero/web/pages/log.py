@@ -7,9 +7,8 @@ from typing import Annotated
 from fastapi import HTTPException, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from epochzero.errors import InputError
 from epochzero.redact import redact_log
-from epochzero.store.database import Database, StoreError
+from epochzero.store.database import Database
 from epochzero.store.job_details import (
     AttemptDetails,
     JobDetails,
@@ -20,6 +19,7 @@ from epochzero.store.job_details import (
 from epochzero.store.logs import Lines, lines_of
 from epochzero.web.access import Reads
 from epochzero.web.pages.responses import Step, page, pages_router
+from epochzero.web.problems import or_404
 from epochzero.web.state import Store
 
 router = pages_router()
@@ -44,7 +44,8 @@ def log(
     raw: bool = False,
 ) -> Response | StreamingResponse:
     """Shows a part of a log, or returns the whole log as a file."""
-    job = _job(store, viewer.team, identity)
+    with or_404(f"No job {identity}."):
+        job = job_details(store, identity, team=viewer.team)
     attempt, rank = _rank(job, number, rank_id)
     if raw:
         data = read_log(
@@ -53,12 +54,8 @@ def log(
         headers = {"Content-Disposition": f'attachment; filename="{rank_id}.log"'}
         return StreamingResponse(data, media_type="text/plain; charset=utf-8", headers=headers)
     begin = first or max(1, (line or 1) - _ABOVE)
-    try:
+    with or_404():
         found = range_of(store, identity, number, rank_id, name, begin, COUNT)
-    except StoreError:
-        raise
-    except InputError as error:
-        raise HTTPException(404, str(error)) from error
     root = (rank.diagnosis or {}).get("root") or {}
     root_line = root.get("line") if log_name(rank, str(root.get("file", ""))) == name else None
     return page(
@@ -101,15 +98,6 @@ def log_name(rank: RankDetails, file: str) -> str:
 def rank_name(rank: RankDetails) -> str:
     """Display name of a rank."""
     return rank.host if rank.rank is None else f"rank {rank.rank} on {rank.host}"
-
-
-def _job(store: Database, team: str, identity: str) -> JobDetails:
-    try:
-        return job_details(store, identity, team=team)
-    except StoreError:
-        raise
-    except InputError as error:
-        raise HTTPException(404, f"No job {identity}.") from error
 
 
 def _rank(job: JobDetails, number: int, rank_id: int) -> tuple[AttemptDetails, RankDetails]:
