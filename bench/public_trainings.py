@@ -2,8 +2,8 @@
 
 Nothing of a repository is stored: ``public_trainings.toml`` names repository, commit, file and arguments. A folder holds the repositories at these commits, one directory ``owner+name`` each. A program
 runs in a copy of its repository, in the directory of its file; notebooks are run as the cells that follow one another.
-What it would load from the network is replaced by ``stand_ins.py``. The first repositories have been used to mend searches. Of
-those that were ``added`` later, half, drawn by their names, is held out.
+What it would load from the network is replaced by ``stand_ins.py``. Repositories that are not ``held_out`` have been used to
+mend searches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common import REPOSITORY
-from split import held
 from watch import Case
 
 LIST = REPOSITORY / "bench" / "public_trainings.toml"
@@ -54,13 +53,13 @@ class PublicTraining(Case):
 def public_trainings(folder: Path, path: Path = LIST) -> Iterator[PublicTraining]:
     """The trainings of the list whose repositories are in a directory."""
     for name, repository in tomllib.loads(path.read_text(encoding="utf-8")).items():
-        directory, is_new = name.replace("/", "+"), "added" in repository
+        directory, held_out = name.replace("/", "+"), repository.get("held_out", False)
         for command in repository["trainings"]:
             file, *arguments = shlex.split(command)
             program = program_text(folder / directory / file)
             yield PublicTraining(
-                f"{directory}/{command}", "public" if is_new else "public/used", program,
-                held_out=is_new and held(directory), root=folder / directory, file=file, arguments=tuple(arguments),
+                f"{directory}/{command}", "public" if held_out else "public/used", program,
+                held_out=held_out, root=folder / directory, file=file, arguments=tuple(arguments),
             )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib.machinery
+import re
 import socket
 import sys
 from collections.abc import Callable
@@ -25,9 +26,11 @@ _SILENT = (
     "imageio", "moviepy", "torchsummary", "torchinfo", "pretty_errors", "torchviz",
 )  # fmt: skip
 
+_GAMES_OF_TODAY = re.compile(r"truncated|reset\(.*\)\[0\]|, *(?:_|info) = [\w.]*env\.reset\(")
 
-def install(program: str) -> None:
-    """Replaces what a program with this text would miss here."""
+
+def install(program: str, folder: Path) -> None:
+    """Replaces what a program with this text in a folder would miss here."""
     _stay_offline()
     _without_gpu()
     loader = torch.utils.data.DataLoader
@@ -42,7 +45,7 @@ def install(program: str) -> None:
     if "tensorflow" in program:
         _replace_input_data()
     if "gym" in program:
-        sys.modules.setdefault("gym", __import__("gymnasium"))
+        sys.modules.setdefault("gym", _games(folder))
 
 
 @functools.cache
@@ -140,6 +143,33 @@ class _Silent(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         pass
+
+
+def _games(folder: Path) -> ModuleType:
+    """Gymnasium; for programs that expect no more than a state and four results, as of Gym until 2022, a layer above it."""
+    import gymnasium
+
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in folder.glob("*.py")]
+    if any(map(_GAMES_OF_TODAY.search, texts)):
+        return gymnasium
+
+    class Game(gymnasium.Wrapper):  # type: ignore[misc]
+        def reset(self, **options: Any) -> Any:
+            return self.env.reset(**options)[0]
+
+        def step(self, action: Any) -> Any:
+            state, reward, ended, cut, more = self.env.step(action)
+            return state, reward, ended or cut, more
+
+        def seed(self, seed: int) -> None:
+            self.env.reset(seed=seed)
+
+    games: Any = ModuleType("gym")
+    games.spaces, games.Wrapper, games.Env = gymnasium.spaces, gymnasium.Wrapper, gymnasium.Env
+    games.make = lambda name, **options: Game(
+        gymnasium.make(name.replace("Pendulum-v0", "Pendulum-v1"), **options)
+    )
+    return games
 
 
 def import_torchvision() -> None:

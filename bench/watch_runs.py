@@ -124,7 +124,7 @@ def _run_public(case: PublicTraining, stored: Path) -> None:
     program = case.prepare(folder)
     backends = {"MPLBACKEND": "Agg", "KERAS_BACKEND": "torch", "DDE_BACKEND": "pytorch"}
     os.environ |= backends | {"HF_HUB_OFFLINE": "1"}
-    stand_ins.install(case.program)
+    stand_ins.install(case.program, program.parent)
     root = folder / "repository"
     sys.path[:0] = [str(program.parent), str(root), str(root / "src")]
     _train(program, stored, program.parent, case.arguments)
