@@ -2,8 +2,8 @@
 
 Open programs of ``lab/watch`` alone, since searches were mended on them; ``--held-out`` adds the held-out healthy ones of
 ``lab/watch/varied`` and counts the evaluation in ``lab/watch/evaluations.json``. A training is terminated if any finding is
-confirmed at any of the moments of ``bench/train_watch_confirmation.py``; under the earlier rule, if any had a confidence of
-one half. A program of more than `watch_runs.CPU_S` seconds is read as a training that continues.
+confirmed at any of the moments `SHARES`; under the earlier rule, if any had a confidence of one half. A fault that is not proved is
+no root but a suspect. A program of more than `watch_runs.CPU_S` seconds is read as a training that continues.
 
     python bench/watch_healthy.py --records DIR             # run what has no record yet: an hour
     python bench/watch_healthy.py --records DIR --stored    # read the records that exist
@@ -24,17 +24,16 @@ from pathlib import Path
 import watch_runs
 from common import save
 from public_trainings import PublicTraining, public_trainings
-from train_watch_confirmation import SHARES
 from watch import Case, cases_of_lab, is_named
 from watch_runs import recorded, stored_path
 
 from epochzero.run.watch.history import TrainingHistory, read_records
-from epochzero.run.watch.live import TOLD
-from epochzero.run.watch.model import CONFIRMED
+from epochzero.run.watch.model import CONFIRMED, TOLD
 from epochzero.run.watch.verdict import conclude
 from lab.watch.cases import count_evaluation, held_out_varied, varied_programs
 
 LEAST = 30
+SHARES = (0.25, 0.5, 0.75)
 
 
 def main() -> None:
@@ -103,6 +102,8 @@ def counted(case: Case, history: TrainingHistory) -> Counter[str]:
         terminated=any(one.state == CONFIRMED for one in findings),
         would_be_terminated_at_one_half=any(one.confidence >= TOLD for one in findings),
         root=last is not None,
+        root_on_the_way=any(verdict.root is not None for verdict in verdicts),
+        suspect=verdicts[-1].suspect is not None,
         named=bool(case.truth) and last is not None and is_named(case, last.word),
     )
 

@@ -181,12 +181,16 @@ def _counted(
         if misses and root is not None:
             print("FALSE", case.name, root.word, root.text)
         confirmed = any(one.state == CONFIRMED for one in watched.findings)
-        return Counter(healthy=1, false_roots=root is not None, ended=confirmed), []
+        suspects = watched.suspect is not None
+        return Counter(
+            healthy=1, false_roots=root is not None, suspects=suspects, ended=confirmed
+        ), []
     named = is_right(case, root)
     line = named and root is not None and has_line(case, root)
     strict_line = line and root is not None and has_line(case, root, strict=True)
     if misses and not line:
-        said = f"{root.word} at {root.place}: {root.text}" if root else "nothing"
+        found = root or watched.suspect
+        said = f"{found.word} ({found.kind}) at {found.place}: {found.text}" if found else "nothing"
         print("kind" if named else "MISSED", case.name, case.truth["fault"], "said", said)
     since = []
     if named:
@@ -200,6 +204,7 @@ def _counted(
     return Counter(
         faults=1,
         named=named,
+        named_or_suspected=is_right(case, root or watched.suspect),
         named_strictly=strict,
         line=line,
         line_strictly=strict_line,

@@ -34,24 +34,25 @@ def found(news: News) -> Iterator[str]:
 
 
 def verdict(watched: WatchResult) -> Iterator[str]:
-    """The root, its symptoms under it, and what it does not explain."""
-    root = watched.root
-    if root is None and not watched.others:
-        text = f"no fault found in {layout.counted(watched.iterations, 'iteration')}"
-        yield layout.field("Training", text)
-        return
+    """The root, or what is suspected; symptoms under it, and what it does not explain."""
+    root, suspect = watched.root, watched.suspect
     if root is not None:
         sure = f" ({root.state}, confidence {root.confidence:.0%})"
         yield layout.wrapped("Training", f"{root.title}, {root.word}{sure}", fg="red")
-        yield layout.wrapped("", root.text)
-        yield from _places(root)
-        if root.fix:
-            yield layout.wrapped("Fix", root.fix)
-        for number, symptom in enumerate(watched.symptoms[:_MOST_SYMPTOMS]):
-            yield layout.wrapped("Brings" if number == 0 else "", _brief(symptom))
-    label = "Also" if root is not None else "Training"
-    for number, other in enumerate(watched.others[:_MOST_OTHERS]):
-        yield layout.wrapped(label if number == 0 else "", _brief(other))
+        yield from _explained(root)
+    else:
+        found = "is proved" if watched.others else "found"
+        text = f"no fault {found} in {layout.counted(watched.iterations, 'iteration')}"
+        yield layout.field("Training", text)
+    if suspect is not None:
+        yield layout.wrapped("Suspected", f"{suspect.title}, {suspect.word}")
+        yield from _explained(suspect)
+        yield layout.wrapped("Proof", suspect.proved_by)
+    for number, symptom in enumerate(watched.symptoms[:_MOST_SYMPTOMS]):
+        yield layout.wrapped("Brings" if number == 0 else "", _brief(symptom))
+    others = [other for other in watched.others if other is not suspect]
+    for number, other in enumerate(others[:_MOST_OTHERS]):
+        yield layout.wrapped("Also" if number == 0 else "", _brief(other))
 
 
 def nothing(why: str) -> str:
@@ -59,7 +60,9 @@ def nothing(why: str) -> str:
     return layout.wrapped("Training", f"nothing was watched: {why}")
 
 
-def _places(finding: TrainingFinding) -> Iterator[str]:
+def _explained(finding: TrainingFinding) -> Iterator[str]:
+    """What is observed, where, and what to change."""
+    yield layout.wrapped("", finding.text)
     if finding.layer:
         yield layout.field("Layer", finding.layer)
     if finding.place is not None:
@@ -68,6 +71,8 @@ def _places(finding: TrainingFinding) -> Iterator[str]:
             yield layout.wrapped("", finding.place.text, fg="red")
     if finding.option:
         yield layout.field("Option", finding.option)
+    if finding.fix:
+        yield layout.wrapped("Fix", finding.fix)
 
 
 def _brief(finding: TrainingFinding) -> str:

@@ -23,8 +23,8 @@ from epochzero.run.watch.child.begin import active, is_first, watch_here
 from epochzero.run.watch.child.places import user_frame
 from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines.options import with_options
-from epochzero.run.watch.live import TOLD, fails
-from epochzero.run.watch.model import CONFIRMED, TrainingFinding, WatchResult
+from epochzero.run.watch.live import fails
+from epochzero.run.watch.model import CONFIRMED, TOLD, TrainingFinding, WatchResult
 from epochzero.run.watch.record_reader import RecordBuffer
 from epochzero.run.watch.sources import call_of, layer_places
 from epochzero.run.watch.verdict import conclude

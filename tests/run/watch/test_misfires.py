@@ -13,7 +13,7 @@ from epochzero.run.watch.faults import catalogue
 from epochzero.run.watch.faults._signals import classes, course, is_harmed
 from epochzero.run.watch.faults._table import percent
 from epochzero.run.watch.history import TrainingHistory, read_records
-from epochzero.run.watch.live import TOLD
+from epochzero.run.watch.model import TOLD
 from epochzero.run.watch.verdict import conclude
 
 torch = pytest.importorskip("torch")

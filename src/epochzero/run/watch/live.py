@@ -18,7 +18,7 @@ from epochzero.errors import InputError, suggestion
 from epochzero.injected.companions import Companion, noted
 from epochzero.run.observers.watcher import Clock, EndJob, Watcher
 from epochzero.run.records.model import JobEvent, Record
-from epochzero.run.watch.model import CONFIRMED
+from epochzero.run.watch.model import CONFIRMED, TOLD
 from epochzero.run.watch.record_reader import RecordFileReader
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ ENDED_EVENT = f"ended_by_{WHY}"
 """`JobEvent.what` of that; the fault's word is in its details."""
 EXIT_CODE = 79
 """Of a job that ``fail_on`` ended: the first that sysexits.h and retries leave."""
-TOLD = 0.5
-"""A finding of less confidence is in the verdict, and is not reported while the job runs."""
 _SHARE = 0.02
 """Of one core that conclusions may take."""
 _FILE_VARIABLE = "EPOCHZERO_WATCH_FILE"
@@ -199,12 +197,13 @@ class TrainingWatcher(Watcher):
         return bool({(finding.word, finding.state), (finding.word, CONFIRMED)} & self._reported)
 
     def _tell_news(self, watched: WatchResult, new: Sequence[TrainingFinding]) -> None:
-        """What is new, and what of it is only a symptom of the root."""
+        """What is new, and what of it is only a symptom of the root, or of what is suspected."""
+        first = watched.root or watched.suspect
         symptoms = tuple(f for f in new if f in watched.symptoms)
-        if watched.root is not None and (watched.root in new or symptoms):
-            self._on_news(News(watched.root, symptoms, known=watched.root not in new))
+        if first is not None and (first in new or symptoms):
+            self._on_news(News(first, symptoms, known=first not in new))
         for finding in new:
-            if finding is not watched.root and finding not in symptoms:
+            if finding is not first and finding not in symptoms:
                 self._on_news(News(finding))
 
     def _verdict(self) -> JobEvent:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
 from typing import Any
 
 from epochzero import taxonomy
@@ -11,6 +12,33 @@ from epochzero import taxonomy
 SCHEMA = "epochzero.watched/1"
 SUSPECTED, CONFIRMED = "suspected", "confirmed"
 """`TrainingFinding.state`: later evidence may retract the first; `fail_on` acts on the second only."""
+
+
+TOLD = 0.5
+"""A finding of less confidence is a note of the verdict: neither a suspect, nor reported while the job runs."""
+
+
+class Kind(StrEnum):
+    """Kinds of evidence. Those of `PROOFS` make a fault a root cause; the others make it a suspect."""
+
+    FACT = "fact"
+    """Seen on the running training: an experiment on its model, or what its calls, tensors and settings must keep and do not."""
+    SOURCE = "source"
+    """Read in the program's text. Whether the line counts for what is trained is not known."""
+    STATE = "state"
+    """Which tensors, layers or examples are the same, stay or are never used. A second model of the process may look like it."""
+    EFFECT = "effect"
+    """A value that is unusual, or a cause that would keep a model from learning, in a training that comes to harm."""
+    ESTIMATE = "estimate"
+    """What curves and samples make likely."""
+
+
+PROOFS = frozenset({Kind.FACT})
+_COMPARE = "Change this alone, and compare the loss after as many iterations."
+_PROVED_BY = {
+    Kind.SOURCE: "Check that the training runs this line for what it minimizes.",
+    Kind.STATE: "Check that what is named belongs to the model that is trained, and is not meant to be so.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +67,7 @@ class TrainingFinding:
         causes: words of symptoms that this fault brings about: they are listed under it.
         option: of the command line that set the value, as it was given (``--lr 10``); empty for none.
         state: `SUSPECTED` or `CONFIRMED`, see `epochzero.run.watch.confirmation`.
+        kind: of its evidence.
     """
 
     word: str
@@ -53,12 +82,18 @@ class TrainingFinding:
     causes: tuple[str, ...] = ()
     option: str = ""
     state: str = SUSPECTED
+    kind: Kind = Kind.FACT
 
     @property
     def title(self) -> str:
         """The word as the taxonomy has it for people."""
         term = taxonomy.faults().get(self.word) or taxonomy.symptoms().get(self.word)
         return term.title if term else self.word
+
+    @property
+    def proved_by(self) -> str:
+        """What would show that a suspicion is right."""
+        return _PROVED_BY.get(self.kind, _COMPARE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +102,9 @@ class WatchResult:
 
     Attributes:
         iterations: how many there were.
-        root: the fault that explains what is seen; None where nothing is found.
-        symptoms: what the root brings about.
-        others: findings that the root does not explain, the surest first.
+        root: the fault that explains what is seen; None where none is proved.
+        symptoms: what the root, or the suspect, brings about.
+        others: findings that this does not explain, the surest first.
         failed: words whose search failed on this training, with the error: a defect of ours.
     """
 
@@ -78,6 +113,14 @@ class WatchResult:
     symptoms: tuple[TrainingFinding, ...] = ()
     others: tuple[TrainingFinding, ...] = ()
     failed: tuple[str, ...] = ()
+
+    @property
+    def suspect(self) -> TrainingFinding | None:
+        """Of a training without a root, the fault with the strongest signs that is not proved."""
+        told = (of for of in self.others if of.confidence >= TOLD)
+        return (
+            None if self.root else next((of for of in told if of.word in taxonomy.faults()), None)
+        )
 
     @property
     def findings(self) -> tuple[TrainingFinding, ...]:
@@ -109,4 +152,5 @@ def _finding(values: Mapping[str, Any]) -> TrainingFinding:
     known = {f.name: values[f.name] for f in fields(TrainingFinding) if f.name in values}
     known["place"] = SourceLine(**known["place"]) if known.get("place") else None
     known["causes"] = tuple(known.get("causes", ()))
+    known["kind"] = Kind(known.get("kind", Kind.FACT))
     return TrainingFinding(**known)

@@ -45,7 +45,7 @@ def page(history: TrainingHistory, watched: WatchResult, title: str = "") -> str
     parts = (
         _verdict(history, watched),
         _others("Consequences", history, watched.symptoms),
-        _others("Also found", history, watched.others if watched.root else watched.others[1:]),
+        _others("Also found", history, [of for of in watched.others if of is not watched.suspect]),
         _curves(history),
         _parameters(history),
         _layers(history),
@@ -71,13 +71,15 @@ def _size(history: TrainingHistory) -> str:
 
 
 def _verdict(history: TrainingHistory, watched: WatchResult) -> Iterator[str]:
-    first = watched.root or next(iter(watched.others), None)
+    first = watched.root or watched.suspect
     if first is None:
-        text = "No faults found" if history.count else "No training was watched"
+        nothing = "No faults found" if not watched.others else "No faults proved"
+        text = nothing if history.count else "No training was watched"
         yield f'<section class="finding good"><h2>{text}</h2></section>'
         return
     yield '<section class="finding root">'
-    yield f"<h2>{escape(first.title)}</h2>"
+    suspected = "" if watched.root else "Suspected: "
+    yield f"<h2>{suspected}{escape(first.title)}</h2>"
     yield from _told(history, first)
     yield "</section>"
 

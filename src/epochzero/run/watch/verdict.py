@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from epochzero import taxonomy
 from epochzero.run.watch.calibration import calibration
 from epochzero.run.watch.confirmation import confirm
 from epochzero.run.watch.faults import catalogue
-from epochzero.run.watch.faults._signals import is_harmed
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.model import TrainingFinding, WatchResult
+from epochzero.run.watch.model import PROOFS, TOLD, Kind, TrainingFinding, WatchResult
 
-SURE = 0.5
+SURE = 0.6
 """A fault of weaker signs is no root."""
-SURE_ON_THE_WAY = 0.7
-"""While a training goes on, what it has not reached yet is no fault."""
-SURE_WITHOUT_HARM = 0.6
-"""Where it is unknown whether the training came to harm: below that, findings in the lab's open half are wrong."""
 
 
 def conclude(history: TrainingHistory) -> WatchResult:
-    """The verdict: the fault with the strongest signs is the root; of equally strong ones the earlier.
+    """The verdict: of the faults that are proved, that with the strongest signs is the root; of equally strong ones the earlier.
 
     Each finding is suspected or confirmed, as `confirm` decides.
 
@@ -30,10 +25,10 @@ def conclude(history: TrainingHistory) -> WatchResult:
     """
     findings, failed = _found(history)
     findings = confirm(history, findings, catalogue())
-    root = _root(history, findings)
-    others = [finding for finding in findings if finding is not root]
-    symptoms = [other for other in others if root is not None and other.word in root.causes]
-    left = [other for other in others if other not in symptoms]
+    root = _strongest(findings, PROOFS, SURE)
+    first = root or _strongest(findings, frozenset(Kind), TOLD)
+    symptoms = [of for of in findings if first is not None and of.word in first.causes]
+    left = [of for of in findings if of is not root and of not in symptoms]
     if root is not None:
         sure = calibration().confidence(root.word, root.confidence)
         root = replace(root, confidence=round(sure, 2))
@@ -43,7 +38,7 @@ def conclude(history: TrainingHistory) -> WatchResult:
 def root_of(history: TrainingHistory) -> TrainingFinding | None:
     """The root with the strength of its signs as its confidence; None for none."""
     findings, _ = _found(history)
-    return _root(history, findings)
+    return _strongest(findings, PROOFS, SURE)
 
 
 def _found(history: TrainingHistory) -> tuple[list[TrainingFinding], tuple[str, ...]]:
@@ -59,17 +54,12 @@ def _found(history: TrainingHistory) -> tuple[list[TrainingFinding], tuple[str, 
     return findings, tuple(failed)
 
 
-def _root(history: TrainingHistory, findings: Sequence[TrainingFinding]) -> TrainingFinding | None:
-    faults = [finding for finding in findings if finding.word in taxonomy.faults()]
-    root = min(faults, key=_order, default=None)
-    return root if root is not None and root.confidence >= _least(history) else None
-
-
-def _least(history: TrainingHistory) -> float:
-    """How strong the signs of a root are at least."""
-    if not history.ended:
-        return SURE_ON_THE_WAY
-    return SURE_WITHOUT_HARM if is_harmed(history) is None else SURE
+def _strongest(
+    findings: Sequence[TrainingFinding], kinds: Collection[Kind], least: float
+) -> TrainingFinding | None:
+    """The fault with the strongest signs, of those with such evidence."""
+    able = (of for of in findings if of.kind in kinds and of.confidence >= least)
+    return min((of for of in able if of.word in taxonomy.faults()), key=_order, default=None)
 
 
 def _order(finding: TrainingFinding) -> tuple[float, int]:

@@ -28,7 +28,7 @@ from epochzero.run.watch.faults._signals import is_harmed
 from epochzero.run.watch.faults._symptoms import SYMPTOMS
 from epochzero.run.watch.faults._table import Row
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.model import TrainingFinding
+from epochzero.run.watch.model import Kind, TrainingFinding
 
 NOTE = 0.45
 """The confidence of what is worth a look, and is no root."""
@@ -41,7 +41,7 @@ A curve needs many iterations to show a fault. A relation is violated in the fir
 after the step, a target that is the input itself, a copy of the model that stays as it was.
 """
 CURVES: Sequence[Row] = tuple(row for subject in _SUBJECTS for row in subject.CURVES)
-"""What curves, settings and statistics show of faults, where neither an experiment nor a relation does."""
+"""What curves, settings and statistics show of faults."""
 
 
 @cache
@@ -54,32 +54,24 @@ def _causes() -> Mapping[str, tuple[str, ...]]:
 @cache
 def catalogue() -> Mapping[str, Find]:
     """What looks for each fault and symptom, by its word."""
-    events, curves = _by_word((*EXPERIMENTS, *RELATIONS, *SYMPTOMS)), _by_word(CURVES)
-    words = sorted({*events, *curves})
-    finds = {word: partial(_find, events.get(word, ()), curves.get(word, ())) for word in words}
-    return MappingProxyType(finds)
+    rows: dict[str, list[Row]] = {}
+    for row in (*EXPERIMENTS, *RELATIONS, *SYMPTOMS, *CURVES):
+        rows.setdefault(row.word, []).append(row)
+    return MappingProxyType({word: partial(_find, rows[word]) for word in sorted(rows)})
 
 
-def _by_word(rows: Iterable[Row]) -> Mapping[str, Sequence[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row.word, []).append(row)
-    return found
-
-
-def _find(
-    events: Sequence[Row], curves: Sequence[Row], history: TrainingHistory
-) -> Iterator[TrainingFinding]:
-    """What experiments, relations and symptoms show, once a line; if that is nothing, what curves do."""
-    found = [finding for row in events for finding in _weighed(row, history)]
-    by_line = {finding.place: finding for finding in reversed(found)}
-    found = [finding for finding in found if by_line[finding.place] is finding]
-    for finding in found or (of for row in curves for of in _weighed(row, history)):
-        yield replace(finding, causes=_causes().get(finding.word, ()))
+def _find(rows: Sequence[Row], history: TrainingHistory) -> Iterator[TrainingFinding]:
+    """What the strongest kind of evidence shows that shows anything, once a line."""
+    for kind in Kind:
+        found = [of for row in rows if row.kind is kind for of in _weighed(row, history)]
+        if found:
+            for finding in reversed({of.place: of for of in reversed(found)}.values()):
+                yield replace(finding, causes=_causes().get(finding.word, ()))
+            return
 
 
 def _weighed(row: Row, history: TrainingHistory) -> Iterator[TrainingFinding]:
     """What a row finds; where it would show in the training, and does not, it is no more than a note."""
-    quiet = row.by_effect and not is_harmed(history)
+    quiet = row.kind is Kind.EFFECT and not is_harmed(history)
     for finding in row.find(history):
         yield replace(finding, confidence=min(finding.confidence, NOTE)) if quiet else finding

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from epochzero.run.watch.history import Cycle, Iteration, Record, TrainingHistory
-from epochzero.run.watch.model import SourceLine, TrainingFinding
+from epochzero.run.watch.model import Kind, SourceLine, TrainingFinding
 
 LEAST = 2
 """Moments that violate a relation before it is reported: the first may be a warm-up."""
@@ -65,8 +65,7 @@ class Row:
         confidence: of the finding.
         fix: what to do.
         series: curve of the page that shows it.
-        by_effect: whether it is a fault only where the training comes to harm: a value that is unusual, or a cause that would
-            keep a model from learning. Other rows are of what is wrong however the training goes.
+        kind: of its evidence.
     """
 
     word: str
@@ -74,7 +73,7 @@ class Row:
     confidence: float
     fix: str = ""
     series: str = ""
-    by_effect: bool = False
+    kind: Kind = Kind.FACT
 
     def find(self, history: TrainingHistory) -> Iterator[TrainingFinding]:
         """The findings, if there are any."""
@@ -90,6 +89,7 @@ class Row:
                 fix=sign.fix or self.fix,
                 evidence=sign.evidence,
                 series=self.series,
+                kind=self.kind,
             )
 
 
