@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from epochzero.run.watch.faults._signals import is_harmed
 from epochzero.run.watch.faults._table import Row, Search, Sign, in_experiments, percent
 from epochzero.run.watch.faults.labels import SAME
 from epochzero.run.watch.history import Record, TrainingHistory
 from epochzero.run.watch.lines.settings import place_of, setting_place
 from epochzero.run.watch.lines.training import step_place
-from epochzero.run.watch.model import Kind, SourceLine
+from epochzero.run.watch.model import SourceLine
 
 _LEAST_STEPS = 2
 _MORE, _LESS, _SURE = 0.1, 1e-3, 1e-6
@@ -79,11 +80,11 @@ def _in_steps(
     text: Callable[[int, list[float]], str],
     place: Callable[[TrainingHistory], SourceLine | None] = _rate_place,
 ) -> Search:
-    """The search for what all steps that were tried in other sizes have shown."""
+    """The search for what all steps that were tried in other sizes have shown, in a training that comes to harm."""
 
     def search(history: TrainingHistory) -> Sign | None:
         steps = _steps(history)
-        if not steps or not all(test(changes) for _, changes in steps):
+        if not steps or not is_harmed(history) or not all(test(changes) for _, changes in steps):
             return None
         since, changes = steps[0]
         return Sign(text(since, changes), place(history), since)
@@ -125,12 +126,12 @@ EXPERIMENTS: Sequence[Row] = (
         "Give the attention a causal mask (is_causal=True), or read in one direction."),
     Row("learning_rate_too_high", _in_steps(lambda by: by[0] < 0 and by[2] > _MORE, lambda since, by:
         f"The step of iteration {since} raises the loss of its own batch by {percent(by[2])}; a hundredth of it lowers the loss by "
-        f"{-100 * by[0]:.2g} %."), 0.9, "Divide the learning rate by ten.", "rate", Kind.EFFECT),
+        f"{-100 * by[0]:.2g} %."), 0.9, "Divide the learning rate by ten.", "rate"),
     Row("learning_rate_too_low", _in_steps(lambda by: by[0] <= 0 and -_LESS < by[3] < 0, lambda since, by:
         f"Ten times the step of iteration {since} would lower the loss of its own batch by {-100 * by[3]:.2g} % only."), 0.9,
-        "Multiply the learning rate by ten to a hundred.", "rate", Kind.EFFECT),
+        "Multiply the learning rate by ten to a hundred.", "rate"),
     Row("optimizer_wrong", _in_steps(lambda by: _SURE < by[0] < by[1], lambda since, by:
         f"A tenth of the step of iteration {since} raises the loss of its own batch by {100 * by[1]:.2g} %: it goes uphill.", step_place),
-        0.85, "Check the sign of the update, and that gradients are cleared before each backward pass.", kind=Kind.EFFECT),
+        0.85, "Check the sign of the update, and that gradients are cleared before each backward pass."),
 )  # fmt: skip
 """All facts that show a fault."""
