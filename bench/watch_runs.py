@@ -34,7 +34,7 @@ from epochzero.run.watch.child.begin import FILE_VARIABLE, begin_keras, begin_to
 CPU_S = 12
 """Of one core that a program may take; its records up to then are those of a training that goes on."""
 
-_LIMIT_S = 900
+_LIMIT_S = 300
 _ALONE = ("keras", "lightning", "transformers")
 _PRELOADED = ("numpy", "sklearn.datasets", "sklearn.model_selection", "sklearn.preprocessing")
 _OF_PUBLIC = (

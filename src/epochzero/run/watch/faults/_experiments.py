@@ -80,14 +80,15 @@ def _in_steps(
     text: Callable[[int, list[float]], str],
     place: Callable[[TrainingHistory], SourceLine | None] = _rate_place,
 ) -> Search:
-    """The search for what all steps that were tried in other sizes have shown, in a training that comes to harm."""
+    """The search for what all steps that were tried in other sizes have shown: no more than a note, unless the training comes to harm."""
 
     def search(history: TrainingHistory) -> Sign | None:
         steps = _steps(history)
-        if not steps or not is_harmed(history) or not all(test(changes) for _, changes in steps):
+        if not steps or not all(test(changes) for _, changes in steps):
             return None
         since, changes = steps[0]
-        return Sign(text(since, changes), place(history), since)
+        weaker = 0.0 if is_harmed(history) else 0.45
+        return Sign(text(since, changes), place(history), since, weaker=weaker)
 
     return search
 
