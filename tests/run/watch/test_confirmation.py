@@ -12,7 +12,7 @@ from epochzero.run.watch.confirmation import confirm
 from epochzero.run.watch.faults import catalogue
 from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.live import fails
-from epochzero.run.watch.model import CONFIRMED, SUSPECTED, Kind, TrainingFinding
+from epochzero.run.watch.model import CONFIRMED, SUSPECTED, EvidenceKind, TrainingFinding
 
 FALLING = np.linspace(2.0, 0.2, 200)
 
@@ -55,8 +55,8 @@ def test_what_is_proved_at_several_moments_is_confirmed() -> None:
     assert state(inspected(), missing, early=35) == SUSPECTED
 
 
-@pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.FACT])
-def test_what_is_not_proved_terminates_nothing(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [kind for kind in EvidenceKind if kind is not EvidenceKind.FACT])
+def test_what_is_not_proved_terminates_nothing(kind: EvidenceKind) -> None:
     assert state(inspected(), TrainingFinding("zero_grad_missing", 0, "", kind=kind)) == SUSPECTED
 
 

@@ -18,7 +18,7 @@ TOLD = 0.5
 """A finding of less confidence is a note of the verdict: neither a suspect, nor reported while the job runs."""
 
 
-class Kind(StrEnum):
+class EvidenceKind(StrEnum):
     """Kinds of evidence. Those of `PROOFS` make a fault a root cause; the others make it a suspect."""
 
     FACT = "fact"
@@ -33,11 +33,11 @@ class Kind(StrEnum):
     """What curves and samples make likely."""
 
 
-PROOFS = frozenset({Kind.FACT})
+PROOFS = frozenset({EvidenceKind.FACT})
 _COMPARE = "Change this alone, and compare the loss after as many iterations."
 _PROVED_BY = {
-    Kind.SOURCE: "Check that the training runs this line for what it minimizes.",
-    Kind.STATE: "Check that what is named belongs to the model that is trained, and is not meant to be so.",
+    EvidenceKind.SOURCE: "Check that the training runs this line for what it minimizes.",
+    EvidenceKind.STATE: "Check that what is named belongs to the model that is trained, and is not meant to be so.",
 }
 
 
@@ -82,7 +82,7 @@ class TrainingFinding:
     causes: tuple[str, ...] = ()
     option: str = ""
     state: str = SUSPECTED
-    kind: Kind = Kind.FACT
+    kind: EvidenceKind = EvidenceKind.FACT
 
     @property
     def title(self) -> str:
@@ -152,5 +152,5 @@ def _finding(values: Mapping[str, Any]) -> TrainingFinding:
     known = {f.name: values[f.name] for f in fields(TrainingFinding) if f.name in values}
     known["place"] = SourceLine(**known["place"]) if known.get("place") else None
     known["causes"] = tuple(known.get("causes", ()))
-    known["kind"] = Kind(known.get("kind", Kind.FACT))
+    known["kind"] = EvidenceKind(known.get("kind", EvidenceKind.FACT))
     return TrainingFinding(**known)

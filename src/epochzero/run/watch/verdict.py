@@ -10,7 +10,7 @@ from epochzero.run.watch.calibration import calibration
 from epochzero.run.watch.confirmation import confirm
 from epochzero.run.watch.faults import catalogue
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.model import PROOFS, TOLD, Kind, TrainingFinding, WatchResult
+from epochzero.run.watch.model import PROOFS, TOLD, EvidenceKind, TrainingFinding, WatchResult
 
 SURE = 0.6
 """A fault of weaker signs is no root."""
@@ -26,7 +26,7 @@ def conclude(history: TrainingHistory) -> WatchResult:
     findings, failed = _found(history)
     findings = confirm(history, findings, catalogue())
     root = _strongest(findings, PROOFS, SURE)
-    first = root or _strongest(findings, frozenset(Kind), TOLD)
+    first = root or _strongest(findings, frozenset(EvidenceKind), TOLD)
     symptoms = [of for of in findings if first is not None and of.word in first.causes]
     left = [of for of in findings if of is not root and of not in symptoms]
     if root is not None:
@@ -55,7 +55,7 @@ def _found(history: TrainingHistory) -> tuple[list[TrainingFinding], tuple[str, 
 
 
 def _strongest(
-    findings: Sequence[TrainingFinding], kinds: Collection[Kind], least: float
+    findings: Sequence[TrainingFinding], kinds: Collection[EvidenceKind], least: float
 ) -> TrainingFinding | None:
     """The fault with the strongest signs, of those with such evidence."""
     able = (of for of in findings if of.kind in kinds and of.confidence >= least)

@@ -28,7 +28,7 @@ from epochzero.run.watch.faults._signals import is_harmed
 from epochzero.run.watch.faults._symptoms import SYMPTOMS
 from epochzero.run.watch.faults._table import Row
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.model import Kind, TrainingFinding
+from epochzero.run.watch.model import EvidenceKind, TrainingFinding
 
 NOTE = 0.45
 """The confidence of what is worth a look, and is no root."""
@@ -62,7 +62,7 @@ def catalogue() -> Mapping[str, Find]:
 
 def _find(rows: Sequence[Row], history: TrainingHistory) -> Iterator[TrainingFinding]:
     """What the strongest kind of evidence shows that shows anything, once a line."""
-    for kind in Kind:
+    for kind in EvidenceKind:
         found = [of for row in rows if row.kind is kind for of in _weighed(row, history)]
         if found:
             for finding in reversed({of.place: of for of in reversed(found)}.values()):
@@ -72,6 +72,6 @@ def _find(rows: Sequence[Row], history: TrainingHistory) -> Iterator[TrainingFin
 
 def _weighed(row: Row, history: TrainingHistory) -> Iterator[TrainingFinding]:
     """What a row finds; where it would show in the training, and does not, it is no more than a note."""
-    quiet = row.kind is Kind.EFFECT and not is_harmed(history)
+    quiet = row.kind is EvidenceKind.EFFECT and not is_harmed(history)
     for finding in row.find(history):
         yield replace(finding, confidence=min(finding.confidence, NOTE)) if quiet else finding

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from epochzero.run.watch.history import Cycle, Iteration, Record, TrainingHistory
-from epochzero.run.watch.model import Kind, SourceLine, TrainingFinding
+from epochzero.run.watch.model import EvidenceKind, SourceLine, TrainingFinding
 
 LEAST = 2
 """Moments that violate a relation before it is reported: the first may be a warm-up."""
@@ -73,7 +73,7 @@ class Row:
     confidence: float
     fix: str = ""
     series: str = ""
-    kind: Kind = Kind.FACT
+    kind: EvidenceKind = EvidenceKind.FACT
 
     def find(self, history: TrainingHistory) -> Iterator[TrainingFinding]:
         """The findings, if there are any."""

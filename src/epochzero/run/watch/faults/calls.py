@@ -43,7 +43,7 @@ from epochzero.run.watch.lines.training import (
     loop_place,
     step_place,
 )
-from epochzero.run.watch.model import Kind, SourceLine
+from epochzero.run.watch.model import EvidenceKind, SourceLine
 
 STEPS_WITHOUT = 4
 """Steps without any gradient: a network may wait for another one to learn first."""
@@ -433,7 +433,7 @@ RELATIONS: Sequence[Row] = (
     Row("parameters_frozen", _without_gradients, 0.94,
         "Pass the parameters that the loss depends on to the optimizer, after the model is complete, and keep them in the graph: no item(), "
         "detach(), .data or torch.tensor()."),
-    Row("zero_grad_missing", _never_cleared, 0.9, "Call zero_grad() before each backward pass.", kind=Kind.SOURCE),
+    Row("zero_grad_missing", _never_cleared, 0.9, "Call zero_grad() before each backward pass.", kind=EvidenceKind.SOURCE),
     Row("gradient_scaling_wrong", in_cycles(_scaler_bypassed), 0.93,
         "Use scaler.scale(loss).backward(), scaler.step(optimizer) and scaler.update() together."),
 )  # fmt: skip
@@ -443,8 +443,8 @@ CURVES: Sequence[Row] = (
     Row("zero_grad_missing", _gradient_left, 0.97, "Call optimizer.zero_grad() before each backward pass."),
     Row("train_mode_missing", _trains_in_evaluation_mode, 0.92, "Call model.train() at the start of each epoch."),
     Row("eval_mode_missing", _evaluates_in_training_mode, 0.82, "Call model.eval() before each evaluation, and model.train() after it."),
-    Row("gradient_clipping_wrong", _clipped_by_value, 0.92, series="gradient", kind=Kind.EFFECT),
-    Row("gradient_clipping_wrong", _clipped_to_nothing, 0.92, series="gradient", kind=Kind.EFFECT),
+    Row("gradient_clipping_wrong", _clipped_by_value, 0.92, series="gradient", kind=EvidenceKind.EFFECT),
+    Row("gradient_clipping_wrong", _clipped_to_nothing, 0.92, series="gradient", kind=EvidenceKind.EFFECT),
     Row("mixed_precision_overflow", _leaves_half_precision, 0.8,
-        "Use bfloat16, or torch.amp.GradScaler, and keep losses and sums in float32.", kind=Kind.EFFECT),
+        "Use bfloat16, or torch.amp.GradScaler, and keep losses and sums in float32.", kind=EvidenceKind.EFFECT),
 )  # fmt: skip

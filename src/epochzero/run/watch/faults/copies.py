@@ -12,7 +12,7 @@ from epochzero.run.watch.faults._table import Row, Sign, percent
 from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines.layers import blending_place, copy_place, decays_of_copies
 from epochzero.run.watch.lines.settings import place_of, stated_iterations
-from epochzero.run.watch.model import Kind
+from epochzero.run.watch.model import EvidenceKind
 
 _FOLLOWS = re.compile(
     r"(^|[._\d])(target|ema|average|averaged|avg|swa|momentum|slow|shadow|key|k|polyak)([._\d]|$)",
@@ -140,8 +140,8 @@ def _loads_itself(history: TrainingHistory) -> Sign | None:
 
 
 RELATIONS: Sequence[Row] = (
-    Row("copy_not_updated", _copy_stays, 0.92, "Update the copy after each step, from the model that is trained.", kind=Kind.STATE),
-    Row("copy_not_updated", _copy_lags, 0.92, "Choose a decay of about 1 - 10 / steps.", kind=Kind.SOURCE),
+    Row("copy_not_updated", _copy_stays, 0.92, "Update the copy after each step, from the model that is trained.", kind=EvidenceKind.STATE),
+    Row("copy_not_updated", _copy_lags, 0.92, "Choose a decay of about 1 - 10 / steps.", kind=EvidenceKind.SOURCE),
     Row("copy_not_updated", _loads_itself, 0.95, "Store copy.deepcopy(model.state_dict())."),
 )  # fmt: skip
 CURVES: Sequence[Row] = ()

@@ -47,7 +47,7 @@ from epochzero.run.watch.lines.data import (
     split_place,
 )
 from epochzero.run.watch.lines.settings import place_of
-from epochzero.run.watch.model import Kind
+from epochzero.run.watch.model import EvidenceKind
 
 # -- Inputs ------------------------------------------------------------------------------------
 
@@ -525,19 +525,19 @@ RELATIONS: Sequence[Row] = (
     Row("input_invalid", in_iterations(_zero_rows, 3), 0.93, "Wait for transfers (non_blocking, shared memory) and fill the whole batch."),
 )  # fmt: skip
 CURVES: Sequence[Row] = (
-    Row("input_invalid", _no_numbers, 0.45, "Check the preprocessing of the data.", kind=Kind.EFFECT),
+    Row("input_invalid", _no_numbers, 0.45, "Check the preprocessing of the data.", kind=EvidenceKind.EFFECT),
     Row("input_scale_wrong", _input_scale, 0.55,
         "Subtract the training data's mean from each column or channel and divide by the standard deviation; use the same values for training "
-        "and evaluation.", kind=Kind.EFFECT),
-    Row("data_duplicated", _copies, 0.85, "Check how the data set is built: a constant index, a repeated list, or sampling with replacement.", kind=Kind.STATE),
-    Row("data_leaked", _leaked, 0.8, "Split by an ID of the examples before any sampling or copying, and test that the splits are disjoint.", kind=Kind.STATE),
+        "and evaluation.", kind=EvidenceKind.EFFECT),
+    Row("data_duplicated", _copies, 0.85, "Check how the data set is built: a constant index, a repeated list, or sampling with replacement.", kind=EvidenceKind.STATE),
+    Row("data_leaked", _leaked, 0.8, "Split by an ID of the examples before any sampling or copying, and test that the splits are disjoint.", kind=EvidenceKind.STATE),
     Row("data_too_small", _few_examples, 0.72,
-        "Collect or augment examples, start from a pretrained model, or use a much smaller one with dropout and weight decay.", kind=Kind.ESTIMATE),
+        "Collect or augment examples, start from a pretrained model, or use a much smaller one with dropout and weight decay.", kind=EvidenceKind.ESTIMATE),
     Row("not_shuffled", _class_never_seen, 0.92, "Shuffle before the split, or use a stratified split."),
     Row("not_shuffled", _sorted_by_label, 0.93, "Shuffle the training examples in each epoch: DataLoader(..., shuffle=True)."),
     Row("classes_unbalanced", _one_class, 0.8,
         "Weight the classes in the loss (weight=, pos_weight=), sample rare ones more often (WeightedRandomSampler), and evaluate with balanced "
-        "accuracy or F1.", kind=Kind.EFFECT),
-    Row("augmentation_wrong", _augmented_beyond_recognition, 0.8, "Inspect a dozen augmented examples: a person must still recognize their class.", kind=Kind.EFFECT),
-    Row("preprocessing_mismatch", _prepared_differently, 0.72, "Preprocess both with the same function and the statistics of the training data.", kind=Kind.ESTIMATE),
+        "accuracy or F1.", kind=EvidenceKind.EFFECT),
+    Row("augmentation_wrong", _augmented_beyond_recognition, 0.8, "Inspect a dozen augmented examples: a person must still recognize their class.", kind=EvidenceKind.EFFECT),
+    Row("preprocessing_mismatch", _prepared_differently, 0.72, "Preprocess both with the same function and the statistics of the training data.", kind=EvidenceKind.ESTIMATE),
 )  # fmt: skip

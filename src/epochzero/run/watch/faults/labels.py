@@ -30,7 +30,7 @@ from epochzero.run.watch.history import Iteration, TrainingHistory
 from epochzero.run.watch.lines.contracts import reordered
 from epochzero.run.watch.lines.data import label_place, noise_place, target_place
 from epochzero.run.watch.lines.loss import loss_place
-from epochzero.run.watch.model import Kind, SourceLine
+from epochzero.run.watch.model import EvidenceKind, SourceLine
 
 SAME = 0.999
 """Share of targets that are the token at a fixed distance, from which on they are meant to be it."""
@@ -337,21 +337,21 @@ def _targets_of_evaluations(history: TrainingHistory) -> Sign | None:
 
 RELATIONS: Sequence[Row] = (
     Row("labels_wrong", in_iterations(_lagging), 0.95, "The target of a position is the token after it: shift once, here or in the model."),
-    Row("labels_wrong", _reordered, 0.9, "Put inputs and labels in order with the same permutation.", kind=Kind.SOURCE),
+    Row("labels_wrong", _reordered, 0.9, "Put inputs and labels in order with the same permutation.", kind=EvidenceKind.SOURCE),
     Row("labels_wrong", in_iterations(partial(share_at_least, name="excluded", least=0.5, place=target_place, functions=INDEXED,
         text="The target of {} of the rows is a class that a mask excludes: the loss cannot fall."), 3), 0.93,
         "Point targets at classes that are not masked: check offsets and the mask of the diagonal."),
-    Row("labels_wrong", _unrelated_noise, 0.95, "Use the noise that was added to the input as the target.", kind=Kind.ESTIMATE),
-    Row("labels_wrong", _labels_of_neighbor, 0.94, "Check the index with which labels are read, and shifts such as roll, [1:] or [:-1].", kind=Kind.ESTIMATE),
+    Row("labels_wrong", _unrelated_noise, 0.95, "Use the noise that was added to the input as the target.", kind=EvidenceKind.ESTIMATE),
+    Row("labels_wrong", _labels_of_neighbor, 0.94, "Check the index with which labels are read, and shifts such as roll, [1:] or [:-1].", kind=EvidenceKind.ESTIMATE),
     Row("label_range_wrong", partial(_one_label, binary=False), 0.94, "Print the labels before the loss. Do not scale them, and cast them only once."),
     Row("labels_wrong", partial(_one_label, binary=True), 0.93, "Print the labels before the loss: both answers must occur."),
     Row("labels_wrong", in_iterations(_denoises_nothing), 0.94, "Use the clean example, or the noise, as the target, and add noise to a copy."),
 )  # fmt: skip
 CURVES: Sequence[Row] = (
-    Row("labels_wrong", _contradictions, 0.92, "Inputs and labels are shuffled separately: shuffle both with the same permutation.", kind=Kind.EFFECT),
-    Row("labels_wrong", _unlike_neighbors, 0.7, kind=Kind.EFFECT),
+    Row("labels_wrong", _contradictions, 0.92, "Inputs and labels are shuffled separately: shuffle both with the same permutation.", kind=EvidenceKind.EFFECT),
+    Row("labels_wrong", _unlike_neighbors, 0.7, kind=EvidenceKind.EFFECT),
     Row("labels_wrong", _independent, 0.54,
-        "Print inputs with their labels. Check whether only the inputs or only the labels are sampled, sorted or truncated.", "loss", kind=Kind.ESTIMATE),
-    Row("label_range_wrong", _targets_of_evaluations, 0.85, "Scale both with the mean and standard deviation of the training data.", kind=Kind.ESTIMATE),
-    Row("label_range_wrong", _label_range, 0.9, kind=Kind.EFFECT),
+        "Print inputs with their labels. Check whether only the inputs or only the labels are sampled, sorted or truncated.", "loss", kind=EvidenceKind.ESTIMATE),
+    Row("label_range_wrong", _targets_of_evaluations, 0.85, "Scale both with the mean and standard deviation of the training data.", kind=EvidenceKind.ESTIMATE),
+    Row("label_range_wrong", _label_range, 0.9, kind=EvidenceKind.EFFECT),
 )  # fmt: skip

@@ -38,7 +38,7 @@ from epochzero.run.watch.lines.layers import (
     omission_place,
 )
 from epochzero.run.watch.lines.settings import place_of, width_place
-from epochzero.run.watch.model import Kind
+from epochzero.run.watch.model import EvidenceKind
 
 # -- Activations -------------------------------------------------------------------------------
 
@@ -662,21 +662,21 @@ def _looks_untrained(parameter: Parameter) -> bool:
 
 
 RELATIONS: Sequence[Row] = (
-    Row("parameters_frozen", _thawed_and_left_out, 0.94, "Call optimizer.add_param_group for them, or create the optimizer afterwards.", kind=Kind.STATE),
+    Row("parameters_frozen", _thawed_and_left_out, 0.94, "Call optimizer.add_param_group for them, or create the optimizer afterwards.", kind=EvidenceKind.STATE),
     Row("weight_init_wrong", _stuck_at_zero, 0.94, "Initialize one of the factors with random values."),
-    Row("parameters_frozen", _stops, 0.85, "Check requires_grad, detach() and no_grad() from this iteration on.", kind=Kind.STATE),
+    Row("parameters_frozen", _stops, 0.85, "Check requires_grad, detach() and no_grad() from this iteration on.", kind=EvidenceKind.STATE),
 )  # fmt: skip
 CURVES: Sequence[Row] = (
-    Row("activation_missing", _no_activation, 0.4, kind=Kind.EFFECT),
-    Row("activation_wrong", _flat_activation, 0.55, kind=Kind.ESTIMATE),
-    Row("capacity_too_small", _too_narrow, 0.68, kind=Kind.EFFECT),
-    Row("normalization_missing", _not_normalized, 0.66, "Put BatchNorm or LayerNorm after each layer, or add residual connections.", kind=Kind.EFFECT),
+    Row("activation_missing", _no_activation, 0.4, kind=EvidenceKind.EFFECT),
+    Row("activation_wrong", _flat_activation, 0.55, kind=EvidenceKind.ESTIMATE),
+    Row("capacity_too_small", _too_narrow, 0.68, kind=EvidenceKind.EFFECT),
+    Row("normalization_missing", _not_normalized, 0.66, "Put BatchNorm or LayerNorm after each layer, or add residual connections.", kind=EvidenceKind.EFFECT),
     Row("normalization_wrong", _normalized_wrongly, 0.4,
-        "Use batches of at least 16, or GroupNorm or LayerNorm; use a momentum of 0.1 and an epsilon of 1e-5.", kind=Kind.EFFECT),
-    Row("weight_init_wrong", _weights_at_start, 0.7, "Use the layer's default initialization or torch.nn.init.kaiming_uniform_.", kind=Kind.EFFECT),
-    Row("bias_init_wrong", _biases_at_start, 0.78, "Initialize biases to zero.", kind=Kind.EFFECT),
-    Row("layer_unused", _gone_around, 0.88, "Pass its output to the next layer, or remove it.", kind=Kind.STATE),
-    Row("layer_unused", _unused, 0.8, "Call it in forward, or remove it.", kind=Kind.STATE),
+        "Use batches of at least 16, or GroupNorm or LayerNorm; use a momentum of 0.1 and an epsilon of 1e-5.", kind=EvidenceKind.EFFECT),
+    Row("weight_init_wrong", _weights_at_start, 0.7, "Use the layer's default initialization or torch.nn.init.kaiming_uniform_.", kind=EvidenceKind.EFFECT),
+    Row("bias_init_wrong", _biases_at_start, 0.78, "Initialize biases to zero.", kind=EvidenceKind.EFFECT),
+    Row("layer_unused", _gone_around, 0.88, "Pass its output to the next layer, or remove it.", kind=EvidenceKind.STATE),
+    Row("layer_unused", _unused, 0.8, "Call it in forward, or remove it.", kind=EvidenceKind.STATE),
     Row("parameters_frozen", _not_trained, 0.9,
-        "Pass model.parameters() to the optimizer after the whole model is built; check for detach(), .data, no_grad() and requires_grad=False.", kind=Kind.STATE),
+        "Pass model.parameters() to the optimizer after the whole model is built; check for detach(), .data, no_grad() and requires_grad=False.", kind=EvidenceKind.STATE),
 )  # fmt: skip

@@ -38,7 +38,7 @@ from epochzero.run.watch.lines.direction import minimized_terms
 from epochzero.run.watch.lines.layers import output_place
 from epochzero.run.watch.lines.loss import difference_place, loss_place, own_loss_place
 from epochzero.run.watch.lines.settings import place_of, setting_place
-from epochzero.run.watch.model import Kind
+from epochzero.run.watch.model import EvidenceKind
 
 # -- The loss ----------------------------------------------------------------------------------
 
@@ -512,10 +512,10 @@ def _draws_follow_classes(history: TrainingHistory) -> Sign | None:
 
 RELATIONS: Sequence[Row] = (
     Row("loss_wrong", in_cycles(_negated), 0.92, "Minimize the loss, not its negative."),
-    Row("loss_wrong", _minimizes_what_should_grow, 0.92, "Minimize its negative, or pass maximize=True to the optimizer.", kind=Kind.SOURCE),
+    Row("loss_wrong", _minimizes_what_should_grow, 0.92, "Minimize its negative, or pass maximize=True to the optimizer.", kind=EvidenceKind.SOURCE),
     Row("loss_wrong", in_iterations(_is_bootstrapped), 0.9, "Compute the target within torch.no_grad(), or detach() it."),
     Row("last_activation_wrong", _no_logarithms, 0.93, "Apply log_softmax first."),
-    *(Row(contract.fault, _breach(contract), 0.9, contract.fix, kind=Kind.SOURCE) for contract in CONTRACTS),
+    *(Row(contract.fault, _breach(contract), 0.9, contract.fix, kind=EvidenceKind.SOURCE) for contract in CONTRACTS),
     Row("last_activation_wrong", _logarithm_of_relu, 0.93, "Use softplus or exp: they are above 0 and have a gradient everywhere."),
     Row("loss_wrong", in_iterations(_padded), 0.88, "Pass ignore_index, or mask padding before the mean."),
     Row("last_activation_wrong", in_iterations(_other_dimension), 0.96, "Take the softmax over the dimension of the classes."),
@@ -529,11 +529,11 @@ RELATIONS: Sequence[Row] = (
     Row("sample_weights_wrong", _weights_follow_classes, 0.92, "Weight each class by the inverse of its frequency."),
     Row("sample_weights_wrong", _weights_apart, 0.9, "Weight each class by the inverse of its frequency, and none by zero."),
     Row("sample_weights_wrong", _divided_by_nothing, 0.82, "Check the weights and masks of the examples; skip batches whose weights sum to zero."),
-    Row("sample_weights_wrong", _loss_without_examples, 0.84, "Check the weights and masks that the loss is multiplied by.", kind=Kind.ESTIMATE),
+    Row("sample_weights_wrong", _loss_without_examples, 0.84, "Check the weights and masks that the loss is multiplied by.", kind=EvidenceKind.ESTIMATE),
     Row("sample_weights_wrong", _draws_follow_classes, 0.92, "Weight each example by the inverse of the frequency of its class."),
 )  # fmt: skip
 CURVES: Sequence[Row] = (
-    Row("loss_wrong", _loss_unlike_task, 0.6, kind=Kind.EFFECT),
+    Row("loss_wrong", _loss_unlike_task, 0.6, kind=EvidenceKind.EFFECT),
     Row("last_activation_wrong", _logarithm_of_no_probability, 0.84),
     Row("last_activation_wrong", _output_unlike_loss, 0.9),
 )  # fmt: skip

@@ -45,7 +45,7 @@ from epochzero.run.watch.lines.settings import (
     warmup_place,
 )
 from epochzero.run.watch.lines.training import batch_size_place, epochs_place
-from epochzero.run.watch.model import Kind, SourceLine
+from epochzero.run.watch.model import EvidenceKind, SourceLine
 
 # -- The learning rate -------------------------------------------------------------------------
 
@@ -651,15 +651,15 @@ RELATIONS: Sequence[Row] = (
     Row("schedule_wrong", _schedule_never, 0.8, "Call scheduler.step(), or remove the scheduler."),
 )  # fmt: skip
 CURVES: Sequence[Row] = (
-    Row("learning_rate_too_high", _rate_too_high, 0.6, series="loss", kind=Kind.EFFECT),
-    Row("learning_rate_too_low", _rate_too_low, 0.7, series="loss", kind=Kind.EFFECT),
-    Row("schedule_wrong", _rate_gone_or_grown, 0.9, series="rate", kind=Kind.ESTIMATE),
-    Row("optimizer_wrong", _optimizer_settings, 0.4, kind=Kind.EFFECT),
-    Row("batch_size_wrong", _batch_size, 0.75, "Use batches of 32.", "loss", kind=Kind.EFFECT),
-    Row("epochs_too_few", _ends_early, 0.53, "Train at least three times as long, until the evaluation loss stops decreasing.", "loss", kind=Kind.ESTIMATE),
-    Row("epochs_too_many", _ends_late, 0.58, series="loss", kind=Kind.ESTIMATE),
+    Row("learning_rate_too_high", _rate_too_high, 0.6, series="loss", kind=EvidenceKind.EFFECT),
+    Row("learning_rate_too_low", _rate_too_low, 0.7, series="loss", kind=EvidenceKind.EFFECT),
+    Row("schedule_wrong", _rate_gone_or_grown, 0.9, series="rate", kind=EvidenceKind.ESTIMATE),
+    Row("optimizer_wrong", _optimizer_settings, 0.4, kind=EvidenceKind.EFFECT),
+    Row("batch_size_wrong", _batch_size, 0.75, "Use batches of 32.", "loss", kind=EvidenceKind.EFFECT),
+    Row("epochs_too_few", _ends_early, 0.53, "Train at least three times as long, until the evaluation loss stops decreasing.", "loss", kind=EvidenceKind.ESTIMATE),
+    Row("epochs_too_many", _ends_late, 0.58, series="loss", kind=EvidenceKind.ESTIMATE),
     Row("regularization_missing", _not_regularized, 0.64,
-        "Add dropout of 0.3 to 0.5 before the last layers, a weight decay of 1e-2 (AdamW), and augmentation.", kind=Kind.ESTIMATE),
-    Row("regularization_too_strong", _shrinks, 0.72, kind=Kind.EFFECT),
-    Row("dropout_wrong", _dropout, 0.66, "Use a rate of 0.1 to 0.5, between hidden layers.", kind=Kind.ESTIMATE),
+        "Add dropout of 0.3 to 0.5 before the last layers, a weight decay of 1e-2 (AdamW), and augmentation.", kind=EvidenceKind.ESTIMATE),
+    Row("regularization_too_strong", _shrinks, 0.72, kind=EvidenceKind.EFFECT),
+    Row("dropout_wrong", _dropout, 0.66, "Use a rate of 0.1 to 0.5, between hidden layers.", kind=EvidenceKind.ESTIMATE),
 )  # fmt: skip
