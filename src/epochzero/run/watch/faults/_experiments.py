@@ -10,7 +10,7 @@ from epochzero.run.watch.faults.labels import SAME
 from epochzero.run.watch.history import Record, TrainingHistory
 from epochzero.run.watch.lines.settings import place_of, setting_place
 from epochzero.run.watch.lines.training import step_place
-from epochzero.run.watch.model import SourceLine
+from epochzero.run.watch.model import EvidenceKind, SourceLine
 
 _LEAST_STEPS = 2
 _MORE, _LESS, _SURE = 0.1, 1e-3, 1e-6
@@ -130,9 +130,9 @@ EXPERIMENTS: Sequence[Row] = (
         f"{-100 * by[0]:.2g} %."), 0.9, "Divide the learning rate by ten.", "rate"),
     Row("learning_rate_too_low", _in_steps(lambda by: by[0] <= 0 and -_LESS < by[3] < 0, lambda since, by:
         f"Ten times the step of iteration {since} would lower the loss of its own batch by {-100 * by[3]:.2g} % only."), 0.9,
-        "Multiply the learning rate by ten to a hundred.", "rate"),
+        "Multiply the learning rate by ten to a hundred.", "rate", EvidenceKind.EFFECT),
     Row("optimizer_wrong", _in_steps(lambda by: _SURE < by[0] < by[1], lambda since, by:
         f"A tenth of the step of iteration {since} raises the loss of its own batch by {100 * by[1]:.2g} %: it goes uphill.", step_place),
-        0.85, "Check the sign of the update, and that gradients are cleared before each backward pass."),
+        0.85, "Check the sign of the update, and that gradients are cleared before each backward pass.", kind=EvidenceKind.EFFECT),
 )  # fmt: skip
 """All facts that show a fault."""
