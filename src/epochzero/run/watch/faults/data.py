@@ -163,17 +163,19 @@ def _zero_rows(history: TrainingHistory, iteration: Iteration) -> Test:
 
 
 def _no_numbers(history: TrainingHistory) -> Sign | None:
-    """NaN or infinity among the inputs, one value in all of a batch, or columns that never vary."""
-    place = input_place(history)
+    """NaN or infinity among the inputs."""
     for iteration in history.iterations:
         for share in (tensor.get("nonfinite", 0) for tensor in iteration.inputs):
             if share > 0:
                 text = f"{percent(share)} of the input values of iteration {iteration.number} are not finite."
-                fix = "Find the source of NaN in data loading: a division, a logarithm or a missing value. Drop or fill these examples."
                 evidence = {"not finite": share}
-                return Sign(
-                    text, place, iteration.number, evidence=evidence, confidence=0.97, fix=fix
-                )
+                return Sign(text, input_place(history), iteration.number, evidence=evidence)
+    return None
+
+
+def _constant_inputs(history: TrainingHistory) -> Sign | None:
+    """One value in all of a batch, or columns that never vary."""
+    place = input_place(history)
     looked = first_inputs(history.iterations)
     if len(looked) < _LOOKS or not all("float" in record["dtype"] for record in looked):
         return None
@@ -525,7 +527,9 @@ RELATIONS: Sequence[Row] = (
     Row("input_invalid", in_iterations(_zero_rows, 3), 0.93, "Wait for transfers (non_blocking, shared memory) and fill the whole batch."),
 )  # fmt: skip
 CURVES: Sequence[Row] = (
-    Row("input_invalid", _no_numbers, 0.45, "Check the preprocessing of the data.", kind=EvidenceKind.EFFECT),
+    Row("input_invalid", _no_numbers, 0.97,
+        "Find the source of NaN in data loading: a division, a logarithm or a missing value. Drop or fill these examples."),
+    Row("input_invalid", _constant_inputs, 0.45, "Check the preprocessing of the data.", kind=EvidenceKind.EFFECT),
     Row("input_scale_wrong", _input_scale, 0.55,
         "Subtract the training data's mean from each column or channel and divide by the standard deviation; use the same values for training "
         "and evaluation.", kind=EvidenceKind.EFFECT),
