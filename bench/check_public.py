@@ -24,7 +24,6 @@ from epochzero.check.target import read_target
 from epochzero.check.target.model import Target
 from epochzero.errors import EpochZeroError
 
-CASES = REPOSITORY / "bench" / "check_public.toml"
 _QUOTED = re.compile(r"`((?:[A-Z_0-9]+=\S+ )*(?:python3?|torchrun|bash|sh) [^`]+)`")
 _SCRIPT = re.compile(r"\.(py|sh)$")
 
@@ -47,10 +46,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="directory with the repositories")
     parser.add_argument("target", type=Path, help="target that the errors were judged against")
+    parser.add_argument("--table", default="check_public", help="name of the table and of the result")
     options = parser.parse_args()
-    cases = tomllib.loads(CASES.read_text(encoding="utf-8"))
+    cases = _table(options.table)
     target = read_target(options.target)
-    rows = [_row(one, target) for one in public_commands(options.folder)]
+    rows = [_row(one, target) for one in public_commands(options.folder, options.table)]
     judged = {*cases["true"], *cases["false"]}
     unjudged = {key for row in rows for key in row["errors"]} - judged
     numbers = {
@@ -61,15 +61,16 @@ def main() -> None:
         print(name, values)
     if unjudged:
         raise SystemExit("not judged yet:\n" + "\n".join(sorted(unjudged)))
-    looks = {"held_out_looks": cases["looks"], "first_look": cases["first_look"]}
+    looks = {"held_out_looks": cases["looks"]}
+    looks |= {"first_look": cases["first_look"]} if "first_look" in cases else {}
     repositories = [{"name": name, **one} for name, one in cases["repositories"].items()]
     data = [{k: v for k, v in one.items() if k in ("name", "commit")} for one in repositories]
-    save("check_public", numbers | looks, data=data, rivals={})
+    save(options.table, numbers | looks, data=data, rivals={})
 
 
-def public_commands(folder: Path) -> Iterator[PublicCommand]:
-    """The commands of the table, read from the repositories in a directory."""
-    cases = tomllib.loads(CASES.read_text(encoding="utf-8"))
+def public_commands(folder: Path, table: str = "check_public") -> Iterator[PublicCommand]:
+    """The commands of a table, read from the repositories in a directory."""
+    cases = _table(table)
     for name, one in cases["repositories"].items():
         root = folder / name.replace("/", "+")
         for file, lines in one["commands"].items():
@@ -78,6 +79,11 @@ def public_commands(folder: Path) -> Iterator[PublicCommand]:
                 words, environment = _split(_command(text, line))
                 inside = _folder(root, file, words)
                 yield PublicCommand(name, one["held_out"], file, line, words, environment, inside)
+
+
+def _table(name: str) -> dict[str, Any]:
+    path = REPOSITORY / "bench" / f"{name}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def _command(text: Sequence[str], line: int) -> str:

@@ -58,3 +58,79 @@ def test_a_thread_that_fails_does_not_end_the_job(
     (tmp_path / "train.py").write_text(f"import threading\n\ndef work(one):\n    pass\n\n{start}\n")
     found = check(["python", "train.py"], Target("there"), folder=tmp_path)
     assert [(one.rule, one.severity) for one in found.findings] == [("argument-count", severity)]
+
+
+FACTORY = """
+from dataclasses import dataclass, field
+
+def default():
+    return table()["name"]
+
+@dataclass
+class Settings:
+    name: str = field(default_factory=default)
+
+def table():
+    return {"name": "softplus"}
+
+print(Settings())
+"""
+REGISTERED = """
+from functools import wraps
+
+members = {}
+
+def register(function):
+    assert function.__name__ not in members
+    members[function.__name__] = function
+    return function
+
+def timed(function):
+    @wraps(function)
+    def wrapper():
+        return function()
+
+    return register(wrapper)
+
+@timed
+def first():
+    return 1
+
+@timed
+def second():
+    return 2
+
+print(first(), second())
+"""
+DOWNLOADED = "from torchvision import datasets\ndatasets.MNIST('.data/mnist', download=True)\n"
+
+
+@pytest.mark.parametrize("script", [FACTORY, REGISTERED, DOWNLOADED])
+def test_what_runs_well_is_no_error(tmp_path: Path, script: str) -> None:
+    (tmp_path / "train.py").write_text(script)
+    assert check(["python", "train.py"], Target("there"), folder=tmp_path).findings == ()
+
+
+def test_refused_arguments_are_one_error(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import argparse\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--domain_sweep')\nparser.add_argument('--domain_name')\n"
+        "print(parser.parse_args().domain_name)\n"
+    )
+    found = check(["python", "train.py", "--domain", "x"], Target("there"), folder=tmp_path)
+    assert [finding.rule for finding in found.findings] == ["argument-unknown"]
+
+
+@pytest.mark.parametrize(("mode", "rules"), [("NonIndexed", []), ("Indexed", ["world-size"])])
+def test_pods_that_take_work_from_a_queue_may_share_a_machine(
+    tmp_path: Path, mode: str, rules: list[str]
+) -> None:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    (tmp_path / "job.yaml").write_text(
+        f"apiVersion: batch/v1\nkind: Job\nmetadata: {{name: search}}\nspec:\n  parallelism: 5\n"
+        f"  completions: 5\n  completionMode: {mode}\n  template:\n    spec:\n"
+        "      containers:\n      - {name: worker, image: search, command: [python, train.py]}\n"
+    )
+    target = Target("there", nodes=1)
+    found = check(["kubectl", "apply", "-f", "job.yaml"], target, folder=tmp_path)
+    assert [f.rule for f in found.findings if f.severity == "error"] == rules

@@ -120,6 +120,8 @@ class _Manifest:
             return 1
         spec = entry(self.document, "spec")
         if self.kind == "Job":
+            if written(entry(spec, "completionMode")) != "Indexed":
+                return 1  # Its pods take work from a queue and may share a machine.
             return count_of(written(entry(spec, "parallelism")) or "1")
         if self.kind == "TrainJob":
             return count_of(written(entry(spec, "trainer", "numNodes")))

@@ -40,7 +40,7 @@ _POOLS = ("Pool().map", "ThreadPool().map")
 INSPECTS = frozenset(
     """
     builtins.callable builtins.getattr builtins.hasattr builtins.id builtins.isinstance builtins.print
-    builtins.repr builtins.setattr builtins.str builtins.type copy.copy copy.deepcopy functools.update_wrapper
+    builtins.repr builtins.setattr builtins.str builtins.type copy.copy copy.deepcopy dataclasses.field functools.update_wrapper
     functools.wraps inspect.getdoc inspect.getfile inspect.getsource inspect.isclass inspect.isfunction
     inspect.signature inspect.unwrap
     """.split()

@@ -112,7 +112,9 @@ class Lookups(Core):
                 return self._of_made(owner, name, node, called)
             case Member():
                 return Member(owner, name)
-            case Function(node=ast.FunctionDef(name=written)) if name == "__name__":
+            case Function(node=ast.FunctionDef(name=written, decorator_list=[])) if (
+                name == "__name__"
+            ):
                 return Constant(written)
             case Function() if name == "remote":
                 return owner  # a Ray task; it is called with the function's own arguments

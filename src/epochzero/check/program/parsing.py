@@ -264,7 +264,8 @@ class CommandLines:
                     {name: thawed(value) for name, value in parsed.values.items()}
                 )
                 # Another library, a subcommand or a given namespace may add attributes.
-                sure = builder.complete and not known_only and not builder.subcommands
+                complete = builder.complete and not parsed.problems
+                sure = complete and not known_only and not builder.subcommands
                 namespace.closed = sure and "namespace" not in given.keywords
         if not known_only:
             return namespace
