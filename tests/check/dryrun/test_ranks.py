@@ -191,6 +191,29 @@ def test_ranks_of_a_large_world_are_represented(tmp_path: Path) -> None:
     assert "on rank 11" in found.message
 
 
+EXPERTS = """\
+torch.manual_seed(rank)
+sent = torch.bincount(torch.randint(0, world, (64,)), minlength=world)
+received = torch.empty_like(sent)
+dist.all_to_all_single(received, sent)
+tokens = torch.randn(64, 8)
+taken = tokens.new_empty(int(received.sum()), 8)
+dist.all_to_all_single(taken, tokens, received.tolist(), sent.tolist())
+assert taken.isfinite().all()
+"""
+
+
+def test_ranks_exchange_parts_of_unequal_size(tmp_path: Path) -> None:
+    assert dry(tmp_path, EXPERTS, ranks=8).findings == ()
+
+
+def test_parts_of_another_size_than_expected_are_an_error(tmp_path: Path) -> None:
+    body = EXPERTS.replace("received.tolist()", "sent.tolist()").replace("received.sum()", "64")
+    (found,) = dry(tmp_path, body).findings
+    assert (found.rule, found.place.line, found.severity) == ("dry-run-failed", 14, "error")
+    assert "all_to_all: the tensors of the ranks differ in size" in found.consequence
+
+
 def test_the_first_to_decide_decides_for_all() -> None:
     with tempfile.TemporaryFile() as file:
         agreement, other = Agreement(file), Agreement(file)

@@ -196,12 +196,18 @@ class RankGroup(_ProcessGroup):  # type: ignore[misc]
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """Each rank gives each other one a tensor."""
         self._same("all_to_all", None)
-        for rank in range(self._size):
-            # What the ranks give to `rank`; only that one takes it.
-            wanted = rank == self._number
-            for source in range(self._size):
-                given = inputs[rank] if self._stands_for[source] == self._index else None
-                self._pass_on(given, outputs[source] if wanted else None, source, rank)
+        given = self._counts(inputs)
+        for source, place in enumerate(outputs):
+            count = int(given[self._stands_for[source]][self._number])
+            if count != place.numel():
+                raise RuntimeError(
+                    f"all_to_all: the tensors of the ranks differ in size or type: rank {self._number} expects "
+                    f"{place.numel()} elements of rank {source}, which sends {count}"
+                )
+        for taker, rank in enumerate(self._running):
+            for source, giver in enumerate(self._stands_for):
+                place = outputs[source] if taker == self._index else None
+                self._pass_on(inputs[rank], place, giver, taker)
         return _done(outputs)
 
     def all_to_all_single(
@@ -298,18 +304,22 @@ class RankGroup(_ProcessGroup):  # type: ignore[misc]
             with torch.no_grad():
                 place.copy_(given if given.shape == place.shape else given.reshape(place.shape))
 
-    def _pass_on(self, given: Any, place: Any, source: int, rank: int) -> None:
-        """One part of an exchange of all with all."""
-        giver, taker = self._stands_for[source], self._stands_for[rank]
-        if rank not in self._running or source not in self._running:
-            if place is not None and given is not None:
-                place.copy_(given.reshape(place.shape) if given.numel() == place.numel() else place)
-            return
+    def _counts(self, tensors: Any) -> list[torch.Tensor]:
+        """For each rank that runs, how many elements its tensors have."""
+        own = torch.tensor([tensor.numel() for tensor in tensors])
+        every = [torch.empty_like(own) for _ in self._running]
+        if self._gloo is None:
+            return [own]
+        self._gloo.allgather([every], [own]).wait()
+        return every
+
+    def _pass_on(self, given: torch.Tensor, place: Any, giver: int, taker: int) -> None:
+        """One part of an exchange of all with all, between two of the ranks that run."""
         if giver == taker == self._index:
-            place.copy_(given)
-        elif giver == self._index and self._gloo is not None:
+            place.copy_(given.reshape(place.shape))
+        elif giver == self._index and given.numel():
             self._gloo.send([given.contiguous()], taker, 7).wait()
-        elif place is not None and self._gloo is not None:
+        elif place is not None and place.numel():
             whole = place.contiguous()
             self._gloo.recv([whole], giver, 7).wait()
             place.copy_(whole)
