@@ -196,7 +196,7 @@ class RankGroup(_ProcessGroup):  # type: ignore[misc]
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """Each rank gives each other one a tensor."""
         self._same("all_to_all", None)
-        given = self._counts(inputs)
+        given = self._of_each(torch.tensor([tensor.numel() for tensor in inputs]))
         for source, place in enumerate(outputs):
             count = int(given[self._stands_for[source]][self._number])
             if count != place.numel():
@@ -252,8 +252,7 @@ class RankGroup(_ProcessGroup):  # type: ignore[misc]
         if self._gloo is None:
             return
         own = torch.tensor([zlib.crc32(name.encode()), _fingerprint(tensor)])
-        every = [torch.empty_like(own) for _ in self._running]
-        self._gloo.allgather([every], [own]).wait()
+        every = self._of_each(own)
         if any(int(other[0]) != int(own[0]) for other in every):
             raise RuntimeError(f"{MISMATCH}: this rank calls {name}, another one does not")
         others = [
@@ -304,13 +303,11 @@ class RankGroup(_ProcessGroup):  # type: ignore[misc]
             with torch.no_grad():
                 place.copy_(given if given.shape == place.shape else given.reshape(place.shape))
 
-    def _counts(self, tensors: Any) -> list[torch.Tensor]:
-        """For each rank that runs, how many elements its tensors have."""
-        own = torch.tensor([tensor.numel() for tensor in tensors])
-        every = [torch.empty_like(own) for _ in self._running]
-        if self._gloo is None:
-            return [own]
-        self._gloo.allgather([every], [own]).wait()
+    def _of_each(self, own: torch.Tensor) -> list[torch.Tensor]:
+        """A tensor of the same shape of each rank that runs."""
+        every = [own.clone() for _ in self._running]
+        if self._gloo is not None:
+            self._gloo.allgather([every], [own]).wait()
         return every
 
     def _pass_on(self, given: torch.Tensor, place: Any, giver: int, taker: int) -> None:
