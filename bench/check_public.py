@@ -46,7 +46,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="directory with the repositories")
     parser.add_argument("target", type=Path, help="target that the errors were judged against")
-    parser.add_argument("--table", default="check_public", help="name of the table and of the result")
+    parser.add_argument(
+        "--table", default="check_public", help="name of the table and of the result"
+    )
     options = parser.parse_args()
     cases = _table(options.table)
     target = read_target(options.target)
