@@ -213,8 +213,7 @@ def test_a_decision_names_what_changed_its_chance() -> None:
     assert decision.evidence == {"neighbours_failed": 4, "local_files": 0.2}
     assert (
         "to succeed (more likely because another program failed because of the same resource at the same time;"
-        " less likely because its path is on a file system of this node): on average"
-        in decision.reason
+        " less likely because its files are on a local file system): on average" in decision.reason
     )
     by_rule = decide(AUTO, [replace(missing, evidence=facts)])
     assert "environment" not in by_rule.evidence, "the chance of its rule contains it"

@@ -22,7 +22,7 @@ EVIDENCE = {
     "there_now": "what it missed exists now",
     "unseeded": "random numbers that nothing seeds were drawn where it failed",
     "shared_storage": "its files are on a network file system",
-    "local_files": "its path is on a file system of this node",
+    "local_files": "its files are on a local file system",
     "environment": "its message is about something outside the job",
     "passed_before": "a retry of it has passed before",
     "never_passed": "three or more retries of it failed and none passed",
