@@ -235,6 +235,8 @@ class _Worker:
                 stored: bytes = self._receive(channel, seconds)
             except _OverBudgetError:
                 self.discard()
+                if redacted is not None:
+                    redacted.close()
                 return _Answer(diagnosis, None)
         except BaseException:
             if redacted is not None:
