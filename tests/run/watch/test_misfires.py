@@ -490,6 +490,64 @@ def test_the_arguments_of_a_distance_may_be_exchanged() -> None:
     assert not any(i.relations.get("differentiable") for i in seen(train).iterations)
 
 
+def test_gradients_of_a_target_network_have_no_effect() -> None:
+    model, target = nn.Linear(4, 2), nn.Linear(4, 2)
+
+    def train() -> None:
+        optimizer = torch.optim.SGD(model.parameters(), 0.01)
+        for _ in range(8):
+            state, following = torch.randn(16, 4), torch.randn(16, 4)
+            optimizer.zero_grad()
+            goal = state[:, :1] + 0.9 * target(following).max(1)[0].unsqueeze(1)
+            functional.smooth_l1_loss(model(state)[:, :1], goal).backward()
+            optimizer.step()
+
+    assert not any(i.relations.get("differentiable") for i in seen(train).iterations)
+
+
+def test_sorted_targets_end_alike_without_padding() -> None:
+    model = nn.Sequential(nn.Embedding(3, 8), nn.Linear(8, 3))
+
+    def train() -> None:
+        optimizer = torch.optim.SGD(model.parameters(), 0.01)
+        for _ in range(8):
+            given = torch.randint(3, (64, 6))
+            both = torch.cat([given, given.sort(1).values], 1)
+            targets = both[:, 1:].clone()
+            targets[:, :5] = -1
+            optimizer.zero_grad()
+            scores = model(both[:, :-1]).reshape(-1, 3)
+            functional.cross_entropy(scores, targets.reshape(-1), ignore_index=-1).backward()
+            optimizer.step()
+
+    assert not any(i.relations.get("padding") for i in seen(train).iterations)
+
+
+def test_the_loss_of_an_actor_does_not_train_its_critic() -> None:
+    actor, critic = nn.Linear(4, 3), nn.Linear(4, 1)
+
+    def train() -> None:
+        of_actor = torch.optim.Adam(actor.parameters(), 0.01)
+        of_critic = torch.optim.Adam(critic.parameters(), 0.01)
+        for _ in range(40):
+            state, reward = torch.randn(16, 4), torch.randn(16, 1)
+            choice = torch.randint(3, (16, 1))
+            goal = reward + 0.9 * critic(torch.randn(16, 4))
+            gain = (goal - critic(state)).detach()
+            chosen = torch.log(actor(state).softmax(1).gather(1, choice))
+            loss = (-chosen * gain).mean()
+            error = functional.mse_loss(critic(state), goal.detach()).mean()
+            of_actor.zero_grad()
+            of_critic.zero_grad()
+            loss.backward()
+            error.backward()
+            of_actor.step()
+            of_critic.step()
+
+    facts = [fact["name"] for of in seen(train).experiments for fact in of["facts"]]
+    assert "cuts_gradients" not in facts
+
+
 def test_a_record_that_does_not_say_what_a_tensor_is_fails_no_search() -> None:
     assert conclude(graded(0.79, 0.555, batches=12, batch=16)).failed == ()
 

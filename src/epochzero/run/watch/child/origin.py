@@ -1,10 +1,11 @@
-"""What the graph of autograd shows of a loss: where one that is no number came from, and differences of all pairs.
+"""What the graph of autograd shows of a loss: where one that is no number came from, differences of all pairs, what it trains.
 
 The graph is there when a loss is about to be differentiated. Nothing is computed again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import torch
@@ -62,6 +63,20 @@ def _saved(node: Any) -> dict[str, dict[str, float]]:
 
 def _is_telling(values: dict[str, float]) -> bool:
     return values["nonfinite"] > 0 or values["zeros"] > 0 or values["negative"] > 0
+
+
+def reaches(value: torch.Tensor, held: Collection[int]) -> bool:
+    """Whether gradients of a value reach a tensor with one of these identities, such as those of what optimizers change."""
+    level, seen = [value.grad_fn], set[Any]()
+    while level and len(seen) < MOST_OPERATORS:
+        node = level.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if id(getattr(node, "variable", None)) in held:
+            return True
+        level += [function for function, _ in node.next_functions]
+    return False
 
 
 _SHAPED = (

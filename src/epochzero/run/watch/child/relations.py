@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import torch
 
 from epochzero.run.watch.child.attention import padding
+from epochzero.run.watch.child.origin import reaches
 from epochzero.run.watch.child.statistics import number_in
 
 LAGS = (-1, 0, 1, 2)
@@ -28,6 +29,7 @@ def relations(
     output: torch.Tensor,
     arguments: Mapping[str, Any],
     inputs: Iterable[torch.Tensor],
+    held: Callable[[], Collection[int]],
 ) -> dict[str, Any]:
     """What holds between the arguments of a loss and the inputs of the model.
 
@@ -36,6 +38,7 @@ def relations(
         output: its first argument.
         arguments: all of them by name.
         inputs: tensors that the model was called with.
+        held: identities of what optimizers change.
 
     Returns:
         ``lags``: for each of `LAGS` the share of targets that are the input so many positions ahead.
@@ -44,7 +47,7 @@ def relations(
         ``excluded``: the share of rows whose target is a class that a mask excludes.
         ``identical``: whether a target of numbers is an input of the model.
         ``given``: whether a number of each input is its target.
-        ``differentiable``: whether a target of numbers has a gradient, as the output does.
+        ``differentiable``: whether gradients of a target of numbers reach what an optimizer changes, as those of the output do.
         ``blank``: the share of the labels of `ctc_loss` that are its blank.
         ``normalized``: dimensions over which the output, or its exponential, adds up to 1.
     """
@@ -62,8 +65,10 @@ def relations(
             found.update(_sequence(target.detach(), inputs, ignored, arguments))
     elif function in _DISTANCES:
         found.update(_noise(target.detach(), inputs))
-        # Arguments of a distance may be exchanged: then it is the output that has a gradient.
-        found["differentiable"] = (target.requires_grad and output.requires_grad) or None
+        # Arguments of a distance may be exchanged: then it is the output that has a gradient. Gradients of a target network
+        # have no effect, since no optimizer changes it.
+        both = target.requires_grad and output.requires_grad
+        found["differentiable"] = (both and reaches(target, held())) or None
         alike = (v for v in inputs if v.shape == target.shape and v.dtype == target.dtype)
         found["identical"] = any(t is target or torch.equal(t, target) for t in alike) or None
     elif function == "ctc_loss":
@@ -91,9 +96,9 @@ def _sequence(
     rows = _rows(target, tokens)
     if rows is None:
         return found
-    # Padding has one label, in the targets or where the input is padding.
-    filled = [rows, *(token[:_MOST_ROWS, :_MOST_POSITIONS] for token in tokens)]
-    masks = (padding(tensor) for tensor in filled if tensor.shape == rows.shape)
+    # Padding has one label. Inputs of the same shape are padded where their targets are: targets alone may end alike, as if sorted.
+    alike = [part for t in tokens if (part := t[:_MOST_ROWS, :_MOST_POSITIONS]).shape == rows.shape]
+    masks = (padding(tensor) for tensor in alike or [rows])
     padded = next((mask for mask in masks if mask is not None), None)
     values = rows[padded].unique() if padded is not None else rows[:0]  # type: ignore[no-untyped-call]
     counted = rows != ignored

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import torch
@@ -60,7 +60,10 @@ class Scene:
         split: of an evaluation, the lines that are known to call a model by turns.
     """
 
-    def __init__(self, *, evaluating: bool, looking: bool) -> None:
+    def __init__(
+        self, *, evaluating: bool, looking: bool, held: Callable[[], Collection[int]] = tuple
+    ) -> None:
+        self._held = held
         self.evaluating = evaluating
         self.looking = looking
         self.calls = 0
@@ -265,7 +268,7 @@ class Scene:
         self._record["direct"] = is_output or self._makers.get(output) is not None
         inputs = (ref() for ref in self._batch)
         known = [tensor for tensor in inputs if tensor is not None]
-        self._record["relations"] = relations(name, output, arguments, known)
+        self._record["relations"] = relations(name, output, arguments, known, self._held)
         if self._output is None or self._output() is not output:
             self._describe_output(output)
         if isinstance(target, torch.Tensor) and target.numel():

@@ -48,7 +48,7 @@ class Scenes:
         calls: Calls,
         chosen: Iterable[str],
     ) -> None:
-        self.scene = Scene(evaluating=False, looking=True)
+        self.scene = Scene(evaluating=False, looking=True, held=components.held)
         self.passes = Passes()
         self.losses = Losses(records)
         self.chosen = frozenset(chosen)
@@ -173,7 +173,7 @@ class Scenes:
         self._begin(evaluating=False, looking=looking)
 
     def _begin(self, *, evaluating: bool, looking: bool) -> None:
-        self.scene = Scene(evaluating=evaluating, looking=looking)
+        self.scene = Scene(evaluating=evaluating, looking=looking, held=self._components.held)
         self._safety.inspect(inspects=evaluating or looking)
 
     def _record_evaluation(self) -> None:

@@ -122,7 +122,9 @@ class Laboratory:
         """Gradients are known, and parameters are as they were: experiments."""
         if self._subject is None:
             return
-        held = {id(p) for o in optimizers for group in o.param_groups for p in group["params"]}
+        groups = [[p for group in o.param_groups for p in group["params"]] for o in optimizers]
+        # What an optimizer holds that gets no gradient at all is trained by another loss, as the critic of an actor.
+        held = {id(p) for group in groups if any(p.grad is not None for p in group) for p in group}
         leaves = self._subject.tape.leaves
         self._subject.without = [
             n
