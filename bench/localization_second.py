@@ -128,7 +128,7 @@ def main() -> None:
 
 
 def _projects(options: Options) -> Iterator[list[Related]]:
-    """The bugs of each project that is there and was not held out; what is kept is not computed again."""
+    """Yield the bugs of each project that has a clone and is not held out; stored results are reused."""
     found = clones(options.repos)
     for project, bugs in sorted(by_project(bugs_of(options.data.records)).items()):
         if project.lower() in found and not (held(project) and project in REPORTED):

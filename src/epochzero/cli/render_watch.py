@@ -35,10 +35,12 @@ def found(news: News) -> Iterator[str]:
 
 def verdict(watched: WatchResult) -> Iterator[str]:
     """The root, or what is suspected; symptoms under it, and what it does not explain."""
+    from epochzero.run.watch.model import SUSPECTED
+
     root, suspect = watched.root, watched.suspect
     if root is not None:
         # A root that may still be retracted is proved all the same, and not "suspected" as what follows.
-        state = "" if root.state == "suspected" else f"{root.state}, "
+        state = "" if root.state == SUSPECTED else f"{root.state}, "
         sure = f" ({state}confidence {root.confidence:.0%})"
         yield layout.wrapped("Training", f"{root.title}, {root.word}{sure}", fg="red")
         yield from _explained(root)
