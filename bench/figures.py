@@ -90,15 +90,19 @@ def filled(text: str, name: str) -> str:
 
 def target(row: Mapping[str, str]) -> str:
     """The target in words, and whether the figure reaches it."""
-    match = re.fullmatch(r"(\{[^{}]+\}) (>=|<=) (\S+)( .+)?", row.get("target", ""))
+    match = re.fullmatch(
+        r"\{([^{}:]+):?([^{}]*)\} (>=|<=) (\S+?)(?: of \{([^{}]+)\})?( .+)?", row.get("target", "")
+    )
     if match is None:
         return ""
-    placeholder, sign, bound, unit = match.groups()
+    place, spec, sign, bound, whole, unit = match.groups()
     words, reaches = COMPARISONS[sign]
-    place, spec = PLACEHOLDER.fullmatch(placeholder).groups()  # type: ignore[union-attr]
-    limit = float(bound)
-    reached = reaches(look_up(result(row["result"])["numbers"], place), limit)
+    numbers, limit = result(row["result"])["numbers"], float(bound)
     shown = format(limit, spec) if spec else f"{limit:g}"
+    if whole:
+        total = look_up(numbers, whole)
+        shown, limit = f"{limit:.0%} of {total}", limit * total
+    reached = reaches(look_up(numbers, place), limit)
     return f"{words} {shown}{unit or ''}, {'reached' if reached else '**missed**'}"
 
 

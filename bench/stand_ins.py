@@ -153,6 +153,7 @@ def _games(folder: Path) -> ModuleType:
     if any(map(_GAMES_OF_TODAY.search, texts)):
         return gymnasium
 
+    # Gymnasium has no types where the project's are checked.
     class Game(gymnasium.Wrapper):  # type: ignore[misc]
         def reset(self, **options: Any) -> Any:
             return self.env.reset(**options)[0]

@@ -78,6 +78,11 @@ def test_keys_may_contain_dots(figures: ModuleType) -> None:
 def test_a_missed_target_is_marked(figures: ModuleType) -> None:
     row = {"result": "watch", "target": "{failed_to_run:.0%} >= 0.5"}
     assert figures.target(row) == "at least 50%, **missed**"
+    part = {"result": "check_dry", "target": "{epochzero.all.strict} >= 1.0 of {epochzero.all.n}"}
+    assert (
+        figures.target(part)
+        == f"at least 100% of {figures.look_up(figures.result('check_dry')['numbers'], 'epochzero.all.n')}, **missed**"
+    )
 
 
 def test_the_readme_refuses_a_figure_of_used_cases(

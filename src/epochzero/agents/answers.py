@@ -74,8 +74,9 @@ class Answers:
         for item in items[start:]:
             shown = bounded(redact_all(dict(item)))
             size = tokens(shown)
-            # One item may take all that is left, and that of a later page more.
-            if size > share if page else size > room and not start:
+            # The first item may take all that is left; on a later page it is shown whatever its size.
+            fits = size <= share if page else size <= room or start > 0
+            if not fits:
                 break
             share -= size
             page.append(shown)

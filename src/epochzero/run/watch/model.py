@@ -117,10 +117,10 @@ class WatchResult:
     @property
     def suspect(self) -> TrainingFinding | None:
         """Of a training without a root, the fault with the strongest signs that is not proved."""
-        told = (of for of in self.others if of.confidence >= TOLD)
-        return (
-            None if self.root else next((of for of in told if of.word in taxonomy.faults()), None)
-        )
+        if self.root is not None:
+            return None
+        strong = (finding for finding in self.others if finding.confidence >= TOLD)
+        return next((finding for finding in strong if finding.word in taxonomy.faults()), None)
 
     @property
     def findings(self) -> tuple[TrainingFinding, ...]:

@@ -45,7 +45,11 @@ def page(history: TrainingHistory, watched: WatchResult, title: str = "") -> str
     parts = (
         _verdict(history, watched),
         _others("Consequences", history, watched.symptoms),
-        _others("Also found", history, [of for of in watched.others if of is not watched.suspect]),
+        _others(
+            "Also found",
+            history,
+            [other for other in watched.others if other is not watched.suspect],
+        ),
         _curves(history),
         _parameters(history),
         _layers(history),

@@ -27,8 +27,9 @@ def conclude(history: TrainingHistory) -> WatchResult:
     findings = confirm(history, findings, catalogue())
     root = _strongest(findings, PROOFS, SURE)
     first = root or _strongest(findings, frozenset(EvidenceKind), TOLD)
-    symptoms = [of for of in findings if first is not None and of.word in first.causes]
-    left = [of for of in findings if of is not root and of not in symptoms]
+    others = [finding for finding in findings if finding is not root]
+    symptoms = [other for other in others if first is not None and other.word in first.causes]
+    left = [other for other in others if other not in symptoms]
     if root is not None:
         sure = calibration().confidence(root.word, root.confidence)
         root = replace(root, confidence=round(sure, 2))
@@ -58,8 +59,9 @@ def _strongest(
     findings: Sequence[TrainingFinding], kinds: Collection[EvidenceKind], least: float
 ) -> TrainingFinding | None:
     """The fault with the strongest signs, of those with such evidence."""
-    able = (of for of in findings if of.kind in kinds and of.confidence >= least)
-    return min((of for of in able if of.word in taxonomy.faults()), key=_order, default=None)
+    faults = (finding for finding in findings if finding.word in taxonomy.faults())
+    able = (fault for fault in faults if fault.kind in kinds and fault.confidence >= least)
+    return min(able, key=_order, default=None)
 
 
 def _order(finding: TrainingFinding) -> tuple[float, int]:

@@ -28,7 +28,7 @@ from epochzero.run.watch.faults._signals import is_harmed
 from epochzero.run.watch.faults._symptoms import SYMPTOMS
 from epochzero.run.watch.faults._table import Row
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.model import EvidenceKind, TrainingFinding
+from epochzero.run.watch.model import EvidenceKind, SourceLine, TrainingFinding
 
 NOTE = 0.45
 """The confidence of what is worth a look, and is no root."""
@@ -63,10 +63,13 @@ def catalogue() -> Mapping[str, Find]:
 def _find(rows: Sequence[Row], history: TrainingHistory) -> Iterator[TrainingFinding]:
     """What the strongest kind of evidence shows that shows anything, once a line."""
     for kind in EvidenceKind:
-        found = [of for row in rows if row.kind is kind for of in _weighed(row, history)]
-        if found:
-            for finding in reversed({of.place: of for of in reversed(found)}.values()):
-                yield replace(finding, causes=_causes().get(finding.word, ()))
+        by_line: dict[SourceLine | None, TrainingFinding] = {}
+        for row in rows:
+            for finding in _weighed(row, history) if row.kind is kind else ():
+                by_line.setdefault(finding.place, finding)
+        for finding in by_line.values():
+            yield replace(finding, causes=_causes().get(finding.word, ()))
+        if by_line:
             return
 
 
