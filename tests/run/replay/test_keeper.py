@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -82,30 +84,42 @@ def test_indices_take_no_more_room_than_they_may(
         assert len(poor.events()) == kept
 
 
-def test_snapshots_take_their_share_of_the_time_whatever_one_costs(
+def between_snapshots(
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A clock that a snapshot puts on by three seconds, and each step by one."""
-    now = [0.0]
+    *,
+    step_s: float,
+    cost_s: float,
+    steps: int,
+    deliver: Callable[[Keeper], torch.Tensor],
+) -> list[float]:
+    """Seconds from one snapshot to the next by a clock that each step and each snapshot puts on."""
+    now, taken = [0.0], list[float]()
     monkeypatch.setattr(keepers.time, "monotonic", lambda: now[0])
     course = Course()
     keeper = Keeper(course, lambda: None)
     model = torch.nn.Linear(2, 2)
     course.models.add(model)
-    taken = []
 
     def states() -> dict[str, Any]:
-        now[0] += 3.0
+        now[0] += cost_s
         taken.append(now[0])
         return {}
 
     monkeypatch.setattr(keepers, "random_states", states)
-    for _ in range(1000):
-        now[0] += 1.0
+    for _ in range(steps):
+        now[0] += step_s
         course.steps += 1
-        keeper.delivers(0, SimpleNamespace(_num_yielded=1), lambda: torch.ones(4))
+        keeper.delivers(0, SimpleNamespace(_num_yielded=1), partial(deliver, keeper))
         assert keeper.complete
-    between = [later - before for before, later in pairwise(taken)]
+    return [later - before for before, later in pairwise(taken)]
+
+
+def test_snapshots_take_their_share_of_the_time_whatever_one_costs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    between = between_snapshots(
+        monkeypatch, step_s=1.0, cost_s=3.0, steps=1000, deliver=lambda _: torch.ones(4)
+    )
     assert len(between) == 3
     assert min(between) >= 3.0 / keepers.SNAPSHOTS
 
@@ -114,30 +128,12 @@ def test_snapshots_take_their_share_of_the_time_whatever_one_costs(
 def test_short_steps_share_a_snapshot_unless_their_batches_find_no_room(
     rows: int, indices: list[int] | None, least_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A clock that each step puts on by five milliseconds, and a snapshot by one."""
-    now = [0.0]
-    monkeypatch.setattr(keepers.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(keepers, "FREE_S", 1e9)
-    course = Course()
-    keeper = Keeper(course, lambda: None)
-    model = torch.nn.Linear(2, 2)
-    course.models.add(model)
-    taken = []
 
-    def states() -> dict[str, Any]:
-        now[0] += 0.001
-        taken.append(now[0])
-        return {}
-
-    def batch() -> torch.Tensor:
+    def deliver(keeper: Keeper) -> torch.Tensor:
         if indices is not None:
             keeper.chooses(0, lambda: indices)
         return torch.ones(rows)
 
-    monkeypatch.setattr(keepers, "random_states", states)
-    for _ in range(600):
-        now[0] += 0.005
-        course.steps += 1
-        keeper.delivers(0, SimpleNamespace(_num_yielded=1), batch)
-    between = [later - before for before, later in pairwise(taken)]
+    between = between_snapshots(monkeypatch, step_s=0.005, cost_s=0.001, steps=600, deliver=deliver)
     assert least_s <= min(between) < least_s + 0.02
