@@ -110,16 +110,17 @@ def between_snapshots(
         now[0] += step_s
         course.steps += 1
         keeper.delivers(0, SimpleNamespace(_num_yielded=1), partial(deliver, keeper))
-        assert keeper.complete
     return [later - before for before, later in pairwise(taken)]
 
 
 def test_snapshots_take_their_share_of_the_time_whatever_one_costs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    between = between_snapshots(
-        monkeypatch, step_s=1.0, cost_s=3.0, steps=1000, deliver=lambda _: torch.ones(4)
-    )
+    def deliver(keeper: Keeper) -> torch.Tensor:
+        assert keeper.complete
+        return torch.ones(4)
+
+    between = between_snapshots(monkeypatch, step_s=1.0, cost_s=3.0, steps=1000, deliver=deliver)
     assert len(between) == 3
     assert min(between) >= 3.0 / keepers.SNAPSHOTS
 

@@ -191,8 +191,8 @@ class DryRun:
         self._layers = import_module("epochzero.check.dryrun.child.layers")
         self._until_the_end.enter_context(self._layers.watched())
         if self._spec["gpus"] and not self._fake:
-            on_cpu = import_module("epochzero.injected.gpus.cpu_execution")
-            on_cpu.install(self._spec["gpus"], self._roots.holds, self._phases.assume)
+            cpu_execution = import_module("epochzero.injected.gpus.cpu_execution")
+            cpu_execution.install(self._spec["gpus"], self._roots.holds, self._phases.assume)
 
     def _planner(self, module: Any) -> None:
         """A checkpoint lacks the shards of processes that are only imagined: none is missed."""
@@ -265,9 +265,8 @@ class DryRun:
         sys.argv[:] = ["-c" if given else path, *self._spec["argv"]]
         sys.modules["epochzero.check.dryrun.child.__main__"] = sys.modules["__main__"]
         sys.modules["__main__"] = main
-        for package in PACKAGES[
-            :-1
-        ]:  # the job imports the EpochZero of its own Python, if there is one
+        # The job imports the EpochZero of its own Python, if there is one.
+        for package in PACKAGES[:-1]:
             sys.modules.pop(package)
         exec(code, main.__dict__)
 

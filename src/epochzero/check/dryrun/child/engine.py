@@ -113,7 +113,7 @@ class Engine(torch.nn.Module):
             torch.save(saved, os.path.join(folder, "mp_rank_00_model_states.pt"))
             with open(os.path.join(save_dir, "latest"), "w", encoding="utf-8") as latest:
                 latest.write(os.path.basename(folder))
-        _meet()
+        _barrier()
         return True
 
     def load_checkpoint(
@@ -239,7 +239,7 @@ def _init_distributed(*arguments: Any, **options: Any) -> None:
         dist.init_process_group("nccl")
 
 
-def _meet() -> None:
+def _barrier() -> None:
     """Wait for all ranks, if there are several."""
     if dist.is_initialized():
         dist.barrier()
