@@ -185,6 +185,7 @@ SURVIVED = {
     "a tokenizer's cache": INNER
     + "PermissionError: [Errno 13] Permission denied: '/shared/tokenizer/cache.json'\n"
     "Could not write the tokenizer cache, continuing without it.\nloading weights\n",
+    "a hook": f"progress failed; training continues\n{INNER}TypeError: progress() takes 0 positional arguments\n",
     "a skipped sample": f"Skipping corrupt sample 123.jpg:\n{INNER}ValueError: bad image\n",
     "a retry": f"{INNER}ConnectionError: Max retries exceeded\nRetrying in 5 seconds (1/3)\n",
     "a logged warning": f"WARNING:root:could not log metrics, skipping\n{INNER}ConnectionError: x\n",

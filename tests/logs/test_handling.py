@@ -15,7 +15,11 @@ from epochzero.logs.handling import is_set_aside
         ("ERROR attempt 5 of 5 failed: <urlopen error [Errno 111] Connection refused>", False),
         ("attempt 2 of 5 failed, giving up", False),
         ("ERROR download failed", False),
+        ("progress failed; training continues", True),
+        ("could not upload the table, the job goes on", True),
+        ("ERROR write failed, the run cannot be resumed and the job does not continue", False),
+        ("If the problem continues, ask the operators of the job", False),
     ],
 )
-def test_a_try_that_is_not_the_last_will_be_repeated(line: str, continues: bool) -> None:
+def test_what_a_program_continues_without(line: str, continues: bool) -> None:
     assert is_set_aside(line) is continues

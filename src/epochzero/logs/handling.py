@@ -18,7 +18,8 @@ _INTERACTIVE = re.compile(r"^(?:<ipython|<stdin>|<console>|Cell In|Input In|In ?
 # What the program does, not what an error message advises ("try again").
 _SET_ASIDE = re.compile(
     r"(?i)\[skip\]|\b(?:skipp(?:ing|ed)|ignoring|retrying|(?:trying|will try) again|falling back|falls back"
-    r"|continuing|proceeding|using (?:the )?default|will be disabled|won't convert|non-fatal)\b"
+    r"|continuing|proceeding|using (?:the )?default|will be disabled|won't convert|non-fatal"
+    r"|(?:training|evaluation|job|run|program|process|loop|execution|work) (?:continues|proceeds|goes on))\b"
 )
 _TRIES = re.compile(
     r"(?i)\b(?:attempt|retry|trial|try) ?#?(?P<made>\d{1,4}) ?(?:of|/) ?(?P<most>\d{1,4})\b"
