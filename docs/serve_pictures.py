@@ -1,13 +1,13 @@
-"""Takes pictures of all pages of the team server, to look at: wide and narrow, light and dark.
+"""Takes pictures of all pages of the team server, for a person to review: wide and narrow, light and dark.
 
-python docs/serve_pictures.py FOLDER [axe.min.js]
-
-With the script of axe-core (`npm install axe-core`), each page is also checked for accessibility. A service with made jobs of 30 days is started and shown in Chromium (`chromium` must be installed), which is controlled
-through its DevTools protocol. Nothing is compared: a person looks at the pictures.
+With the script of axe-core (`npm install axe-core`), each page is also checked for accessibility. A service with
+generated jobs of 30 days is started and shown in Chromium (`chromium` must be installed), which is controlled through
+its DevTools protocol. Nothing is compared.
 """
 
 from __future__ import annotations
 
+import argparse
 import base64
 import itertools
 import json
@@ -226,8 +226,11 @@ def _wait_for_report(url: str, token: str) -> None:
 
 def main() -> None:
     """Takes the pictures."""
-    target = Path(sys.argv[1])
-    axe = Path(sys.argv[2]).read_text("utf-8") if len(sys.argv) > 2 else ""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", type=Path, metavar="DIRECTORY", help="for the pictures")
+    parser.add_argument("axe", type=Path, nargs="?", metavar="AXE.MIN.JS", help="axe-core")
+    options = parser.parse_args()
+    target, axe = options.target, options.axe.read_text("utf-8") if options.axe else ""
     target.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,

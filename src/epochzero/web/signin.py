@@ -33,7 +33,7 @@ _HEAD = """<!doctype html>
 <head><meta charset="utf-8"><title>Sign in - EpochZero</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="stylesheet" href="/static/style.css"></head>
-<body><main>
+<body><header><a class="brand" href="/">EpochZero</a></header><main class="signin">
 """
 _CHOICE = (
     _HEAD

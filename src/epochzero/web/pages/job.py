@@ -97,7 +97,7 @@ def job(
     format: Annotated[str, Query(pattern="html|json")] = "html",
 ) -> Response:
     """Shows all data about a job, by default of its last attempt."""
-    with or_404(f"No job {identity}."):
+    with or_404(f"No job has the ID {identity}."):
         details = job_details(store, identity, team=viewer.team)
     if format == "json":
         headers = {"Content-Disposition": f'attachment; filename="{identity}.json"'}

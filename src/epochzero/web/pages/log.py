@@ -44,7 +44,7 @@ def log(
     raw: bool = False,
 ) -> Response | StreamingResponse:
     """Shows a part of a log, or returns the whole log as a file."""
-    with or_404(f"No job {identity}."):
+    with or_404(f"No job has the ID {identity}."):
         job = job_details(store, identity, team=viewer.team)
     attempt, rank = _rank(job, number, rank_id)
     if raw:
