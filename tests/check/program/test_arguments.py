@@ -222,6 +222,15 @@ def test_lists_counts_and_appended_defaults() -> None:
     assert told("run") == Own("train.run", "function")
 
 
+def test_a_suppressed_default_is_neither_converted_nor_set() -> None:
+    spec = ParserSpec(
+        "argparse", (option(1, "--seed", type=INT, default=External("argparse.SUPPRESS")),)
+    )
+    parsed = parse(spec, [])
+    assert not parsed.problems
+    assert not parsed.values
+
+
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.sampled_from(
     ["-e", "3", "--epochs=2", "--lr", "1", "x", "--opt", "adam", "--o", "--amp", "--", "-1", "é", ""]

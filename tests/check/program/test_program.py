@@ -1044,6 +1044,41 @@ def test_a_default_that_is_stored_under_an_unknown_key_may_be_filled(read: Read)
     assert not [failed for failed in program.failures if failed.at.certain]
 
 
+def test_a_list_made_from_what_is_not_known_may_be_empty(read: Read) -> None:
+    program = read(
+        """
+        import pandas as pd
+        frame = pd.read_csv("train.csv")
+        left = [column for column in frame.columns if column != "label"]
+        if left:
+            raise ValueError("columns without a role")
+        """
+    )
+    assert not [failed for failed in program.failures if failed.at.certain]
+
+
+def test_a_deep_copy_has_its_own_content(read: Read) -> None:
+    program = read(
+        """
+        import copy
+        class Config:
+            pass
+        config = Config()
+        config.paths = {"a": {"train": "a.csv"}, "b": {"train": "b.csv"}}
+        config.paths["self"] = config
+        for name in ["a", "b"]:
+            mine = copy.deepcopy(config)
+            mine.paths = mine.paths[name]
+            open(mine.paths["train"])
+        mine.paths["train"] = "changed"
+        open(copy.deepcopy(config).paths["b"]["train"])
+        open(copy.deepcopy(config).paths["self"].paths["a"]["train"])
+        """
+    )
+    assert opened(program) == ["a.csv", "b.csv", "b.csv", "a.csv"]
+    assert not program.failures
+
+
 def test_keys_of_a_dictionary_that_are_not_known_are_entries_of_their_own(read: Read) -> None:
     program = read(
         """\

@@ -199,7 +199,8 @@ class Operations(Tensors):
             return bool(value.value)
         if isinstance(value, (Box, Items)):
             content = value.content if isinstance(value, Box) else value
-            return True if content.values else False if content.complete else None
+            # An item of what is not known stands for any number of them, none included.
+            return bool(content.values) if content.complete else None
         if isinstance(value, Text):
             return True if any(isinstance(part, str) and part for part in value.parts) else None
         if isinstance(value, IterationValue):

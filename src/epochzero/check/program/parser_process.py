@@ -216,7 +216,8 @@ def _decoded(value: Mapping[str, Any]) -> Any:
     if "items" in value:
         items = [_decoded(item) for item in value["items"]]
         return tuple(items) if value["kind"] == "tuple" else items
-    return value["value"]
+    # argparse recognizes this text by its identity.
+    return argparse.SUPPRESS if value["value"] == argparse.SUPPRESS else value["value"]
 
 
 def _encoded(value: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import ast
 import math
 import posixpath
 from collections.abc import Callable
+from dataclasses import replace
 
 from epochzero import launchers
 from epochzero.check.launch.containers import has_no_gpus
@@ -13,7 +14,7 @@ from epochzero.check.program import python_errors
 from epochzero.check.program.core import Core
 from epochzero.check.program.executed_files import global_names
 from epochzero.check.program.frames import Arguments
-from epochzero.check.program.heap import Box, Class, JobModule, LibraryResult, Object, V
+from epochzero.check.program.heap import Box, Class, Content, JobModule, LibraryResult, Object, V
 from epochzero.check.program.namespaces import namespace, set_name
 from epochzero.check.program.texts import as_text, join_paths, path_part
 from epochzero.check.program.values import Anything, Constant, External, Items, Text
@@ -474,6 +475,27 @@ def _copy(machine: Core, given: Arguments) -> V | None:
     return value
 
 
+def _deep_copy(machine: Core, given: Arguments) -> V | None:
+    return _deeply_copied(given.positional[0], {}) if given.positional else None
+
+
+def _deeply_copied(value: V, copies: dict[int, V]) -> V:
+    """Copy containers and objects of the job; what they share or contain of themselves is copied once."""
+    if (known := copies.get(id(value))) is not None:
+        return known
+    if isinstance(value, Box):
+        box = copies[id(value)] = Box(value.kind, {"content": Content()})
+        items = tuple(_deeply_copied(item, copies) for item in value.content.values)
+        box.state["content"] = replace(value.content, values=items)
+        return box
+    if isinstance(value, Object):
+        copied = copies[id(value)] = replace(value, attributes={})
+        for name, attribute in value.attributes.items():
+            copied.attributes[name] = _deeply_copied(attribute, copies)
+        return copied
+    return value
+
+
 def _has_cuda(machine: Core, _given: Arguments) -> V | None:
     """True if the target has GPUs and nothing may hide them from the job; else unknown."""
     job, target = machine.job, machine.target
@@ -516,7 +538,7 @@ _FUNCTIONS: dict[str, _Known] = {
     "builtins.all": _any_or_all(False),
     "builtins.print": _print,
     "copy.copy": _copy,
-    "copy.deepcopy": _copy,
+    "copy.deepcopy": _deep_copy,
     "os.path.join": _join,
     "os.path.abspath": _absolute,
     "os.path.realpath": _absolute,
