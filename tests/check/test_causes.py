@@ -159,6 +159,29 @@ def test_an_environment_that_is_not_installed_is_one_cause() -> None:
     assert wandb == warnings[0]
 
 
+def test_a_module_that_several_files_import_counts_once() -> None:
+    [yaml, timm] = grouped([missing("yaml", 1), missing("timm", 2), missing("yaml", 3)])
+    assert [place.line for place in yaml.also] == [3]
+    assert not timm.also
+
+
+def test_names_that_one_release_removed_are_one_cause() -> None:
+    def removed(name: str, line: int, release: str = "tensorflow 2.0") -> Finding:
+        message = f"{name} was removed in {release}; the target has 2.21.0."
+        return finding(
+            line, rule="api-removed", message=message, consequence=f"AttributeError: {name}"
+        )
+
+    few = [removed("tensorflow.Session", 1), removed("tensorflow.layers", 2)]
+    assert grouped(few) == few
+    other = removed("numpy.int", 9, "numpy 1.24")
+    [one, numpy] = grouped([*few, removed("tensorflow.contrib", 3), other])
+    assert "3 names (tensorflow.Session, tensorflow.layers, tensorflow.contrib)" in one.message
+    assert one.fix.startswith("Install tensorflow<2.0")
+    assert [place.line for place in one.also] == [2, 3]
+    assert numpy == other
+
+
 def test_files_of_one_missing_directory_are_one_cause(tmp_path: Path) -> None:
     def read(path: Path, line: int) -> Finding:
         end = f"FileNotFoundError: No such file or directory: '{path}'"

@@ -8,18 +8,20 @@ their place, that name modules of one environment, or files of one missing direc
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import PurePath
+from typing import TypeAlias
 
 from epochzero.check.findings import Finding, SourceLocation
 from epochzero.file_access import is_folder
 
 SEEN_TOO = "The dry run found it too."
-LEAST_MODULES = 3
-"""From this number of missing modules on, the environment is the cause and not a module."""
+LEAST_OF_ONE_CAUSE = 3
+"""From this number on, the cause of missing modules or removed names is the environment, not each of them."""
 MOST_NAMES = 8
-_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_MISSING = re.compile(r"The job imports (\S+), but no distribution on the target provides it\.")
+_REMOVED = re.compile(r"(\S+) was removed in (\S+ \S+); the target has (\S+)\.")
 _NO_FILE = re.compile(r"FileNotFoundError: No such file or directory: '(/[^']+)'")
 
 
@@ -119,29 +121,48 @@ def grouped(findings: Iterable[Finding]) -> list[Finding]:
     Args:
         findings: in order; of those with one cause, the first remains.
     """
-    groups: dict[tuple[str, ...], list[Finding]] = {}
-    for finding in findings:
-        groups.setdefault(_cause(finding), []).append(finding)
+    claims = [_first_of(group) for group in _groups(findings, _claim).values()]
     found: list[Finding] = []
-    for cause, group in groups.items():
-        names = [match[1] for f in group if (match := _NO_MODULE.fullmatch(f.consequence))]
-        if cause[0] == "modules" and len(names) < LEAST_MODULES:
-            found += group
-        else:
-            found.append(_one_of(cause, group, names))
+    for cause, group in _groups(claims, _cause).items():
+        few = cause[0] in (_MODULES, _RELEASE) and len(group) < LEAST_OF_ONE_CAUSE
+        found += group if few else [_summary(cause, _first_of(group), group)]
     order = {finding.place: number for number, finding in enumerate(found)}
     return sorted(found, key=lambda f: (f.severity != "error", order[f.place]))
 
 
-def _cause(finding: Finding) -> tuple[str, ...]:
-    if finding.rule == "module-missing" and finding.message.endswith(_BY_NOTHING):
-        return "modules", finding.severity
-    if finding.rule == "path-not-found" and (path := _NO_FILE.fullmatch(finding.consequence)):
-        return "directory", finding.severity, _first_missing(PurePath(path[1]))
+_Key: TypeAlias = tuple[str, ...]
+
+
+def _groups(
+    findings: Iterable[Finding], key: Callable[[Finding], _Key]
+) -> dict[_Key, list[Finding]]:
+    groups: dict[_Key, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(key(finding), []).append(finding)
+    return groups
+
+
+def _first_of(group: Sequence[Finding]) -> Finding:
+    first, *others = group
+    also = (place for other in others for place in (other.place, *other.also))
+    return replace(first, also=(*first.also, *also))
+
+
+def _claim(finding: Finding) -> _Key:
     return finding.rule, finding.message, finding.consequence
 
 
-_BY_NOTHING = "no distribution on the target provides it."
+_MODULES, _DIRECTORY, _RELEASE = "modules", "directory", "release"
+
+
+def _cause(finding: Finding) -> _Key:
+    if _MISSING.fullmatch(finding.message):
+        return _MODULES, finding.severity
+    if finding.rule == "path-not-found" and (path := _NO_FILE.fullmatch(finding.consequence)):
+        return _DIRECTORY, finding.severity, _first_missing(PurePath(path[1]))
+    if removed := _REMOVED.fullmatch(finding.message):
+        return _RELEASE, finding.severity, removed[2], removed[3]
+    return _claim(finding)
 
 
 def _first_missing(path: PurePath) -> str:
@@ -150,22 +171,29 @@ def _first_missing(path: PurePath) -> str:
     return str(next((folder for folder in above if not is_folder(str(folder))), path))
 
 
-def _one_of(cause: tuple[str, ...], group: Sequence[Finding], names: Sequence[str]) -> Finding:
-    first, *others = group
-    if not others:
+def _summary(cause: _Key, first: Finding, group: Sequence[Finding]) -> Finding:
+    """The first finding of a group, with what all of them have in common."""
+    if len(group) == 1:
         return first
-    also = tuple(place for other in others for place in (other.place, *other.also))
-    if cause[0] == "modules":
-        few = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
-        first = replace(
+    if cause[0] == _DIRECTORY:
+        many = f"The job reads {len(group)} paths in {cause[2]}, which does not exist."
+        return replace(first, message=f"{first.message} {many}")
+    if cause[0] == _MODULES:
+        return replace(
             first,
-            message=f"The job imports {len(names)} modules that no distribution on the target provides: {few}. "
-            "Its environment is not installed there.",
+            message=f"The job imports {_named(group, _MISSING, 'modules')} that no distribution on the "
+            "target provides. Its environment is not installed there.",
             fix="Install the requirements of the project on the target, or choose the environment that has them.",
         )
-    elif cause[0] == "directory" and any(other.message != first.message for other in others):
-        message = (
-            f"{first.message} The job reads {len(group)} paths in {cause[2]}, which does not exist."
-        )
-        first = replace(first, message=message)
-    return replace(first, also=also)
+    return replace(
+        first,
+        message=f"The job uses {_named(group, _REMOVED, 'names')} that were removed in {cause[2]}; the "
+        f"target has {cause[3]}. It was written for an older release.",
+        fix=f"Install {cause[2].replace(' ', '<')}, or port the job to the target's release.",
+    )
+
+
+def _named(group: Sequence[Finding], pattern: re.Pattern[str], what: str) -> str:
+    names = [match[1] for finding in group if (match := pattern.fullmatch(finding.message))]
+    shown = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
+    return f"{len(names)} {what} ({shown})"
