@@ -152,6 +152,15 @@ def test_a_fix_that_lacks_a_value_is_left_out(tmp_path: Path) -> None:
     assert match.fixes({}) == ("Delete 12 bytes on scratch.", "Delete files on scratch.")
 
 
+def test_a_general_fix_is_left_out_after_the_same_one_with_values(tmp_path: Path) -> None:
+    fixes = '"Delete older files, {bytes} bytes.", "Delete older files."'
+    catalog = Catalog(load(tmp_path, changed('"Delete files on {share}."', fixes)))
+    (match,) = catalog.matches("share scratch is full by 12 bytes", "")
+    assert match.fixes({}) == ("Delete 12 bytes on scratch.", "Delete older files, 12 bytes.")
+    (match,) = catalog.matches("share scratch is full", "")
+    assert match.fixes({}) == ("Delete older files.",)
+
+
 def test_what_was_captured_is_never_a_pattern_itself(tmp_path: Path) -> None:
     catalog = Catalog(load(tmp_path, changed("(?P<share>\\w+)", "(?P<share>\\S+)")))
     (match,) = catalog.matches(r"share {bytes}\1 is full", "")

@@ -125,17 +125,28 @@ class Match:
         return int(rank) if rank.isdigit() else None
 
     def fixes(self, known: Mapping[str, str]) -> tuple[str, ...]:
-        """The signature's fixes whose placeholders are all known.
+        """The signature's fixes whose placeholders are all known, without those that only repeat one of them.
 
         Args:
             known: values for `GIVEN` placeholders.
         """
         values = {**known, **self.captured}
+        fixes = [fix for fix in self.signature.fixes if _placeholders(fix) <= values.keys()]
+        filled = list(filter(_placeholders, fixes))
         return tuple(
             _fill(fix, values)
-            for fix in self.signature.fixes
-            if _placeholders(fix) <= values.keys()
+            for fix in fixes
+            if fix in filled or not any(_repeats(fix, other) for other in filled)
         )
+
+
+_SAME_WORDS = 0.8
+"""Share of its words from which on a general fix says no more than one with values."""
+
+
+def _repeats(general: str, other: str) -> bool:
+    words = set(_WORD.findall(general.lower()))
+    return len(words & set(_WORD.findall(other.lower()))) >= _SAME_WORDS * len(words)
 
 
 def _of_signal(text: str) -> int | None:
@@ -150,6 +161,7 @@ GIVEN = frozenset({"code"})
 of the user's own code, if the log contains it.
 """
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_WORD = re.compile(r"\w{4,}")
 
 
 def _placeholders(text: str) -> set[str]:
