@@ -57,7 +57,8 @@ def holds_what_the_standard_requires(text: str) -> dict[str, Any]:
         assert result["level"] in ("none", "note", "warning", "error")
         assert result["message"]["text"]
         assert all(isinstance(one, str) for one in result["partialFingerprints"].values())
-        for place in (*result.get("locations", ()), *result.get("relatedLocations", ())):
+        assert result["locations"], "GitHub's code scanning rejects the file otherwise"
+        for place in (*result["locations"], *result.get("relatedLocations", ())):
             physical = place["physicalLocation"]
             assert re.fullmatch(r"[!-~]+", physical["artifactLocation"]["uri"])
             assert all(number >= 1 for number in physical.get("region", {}).values())
@@ -112,6 +113,25 @@ def test_a_failure_without_a_line_of_code_lies_in_the_log(run: Command, tmp_path
     (result,) = holds_what_the_standard_requires(ran.out)["results"]
     (place,) = result["locations"]
     assert place["physicalLocation"]["region"] == {"startLine": 1}
+
+
+def test_a_failure_that_no_line_shows_lies_in_its_file(run: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("epoch 1 loss 0.3\nexit code 137\n")
+    ran = run("diagnose", tmp_path / "a.log", "--exit-code", "137", "-f", "sarif")
+    (result,) = holds_what_the_standard_requires(ran.out)["results"]
+    uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri == (tmp_path / "a.log").as_uri()
+
+
+def test_a_finding_of_the_command_line_lies_in_the_program(run: Command, job: Path) -> None:
+    (job / "helper.py").write_text("def run(): pass\n")
+    (job / "train.py").write_text(
+        "import argparse\nargparse.ArgumentParser().parse_args()\nimport helper\n"
+    )
+    ran = run("check", "-f", "sarif", "--", "python", "train.py", "--epochs", "3")
+    (result,) = holds_what_the_standard_requires(ran.out)["results"]
+    uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri == "train.py"
 
 
 def test_the_problem_matcher_of_the_guide_reads_a_check(run: Command, job: Path) -> None:

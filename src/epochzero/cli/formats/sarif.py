@@ -47,6 +47,7 @@ class _Sarif(OutputFormat):
 
 
 def _write_findings(found: CheckResult, folder: Path) -> None:
+    from epochzero.check.findings import SourceLocation
     from epochzero.check.result import SCHEMA
     from epochzero.check.rules import builtin, others
     from epochzero.check.settings import FILE as SETTINGS
@@ -63,6 +64,11 @@ def _write_findings(found: CheckResult, folder: Path) -> None:
             hidden = {"kind": kind, "justification": _message(reason)}
             result = _finding(finding, index, folder, identities)
             results.append({**result, "suppressions": [hidden]})
+    words = (word for job in found.jobs for word in job.split())
+    program = next((word for word in words if (folder / word).is_file()), ".")
+    for result in results:
+        # GitHub's code scanning rejects a file with a result that has no location.
+        result.setdefault("locations", [_place(SourceLocation(program), folder)])
     notices = [_notice(unknown, folder) for unknown in found.unknowns]
     _write(
         [_rule(known[name]) for name in ids],
@@ -169,8 +175,9 @@ def _diagnosis(found: Diagnosis, index: int) -> dict[str, Any]:
     log = _location(found.root.file, found.root.line or 0, message="The log") if found.root else {}
     frame = found.user_frame
     code = _location(frame.file, frame.line or 0) if frame else {}
-    if places := [place for place in (code, log) if place]:
-        result["locations"] = places[:1]
+    source = _location(found.source[0].strip("<>")) if found.source else {}
+    places = [place for place in (code, log) if place] or [source]
+    result["locations"] = places[:1]
     called = (
         _location(frame.file, frame.line or 0, message=f"In {frame.function}")
         for frame in reversed(found.stack)
