@@ -103,6 +103,19 @@ def test_windows_refuses_to_run_jobs_and_names_what_helps(command: str, tmp_path
     assert "WSL" in done.stderr
 
 
+def test_windows_refuses_to_run_a_job_from_python_too(tmp_path: Path) -> None:
+    program = (
+        f"import sys; sys.path.insert(0, {str(EMULATE.parent)!r}); import emulate; emulate.emulate('windows')\n"
+        "import epochzero\n"
+        "try: epochzero.run('python train.py', 'runs', environment={})\n"
+        "except epochzero.InputError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "WSL" in done.stdout, done.stderr[-500:]
+
+
 def test_windows_refuses_a_dry_run(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("pass\n")
     done = run("windows", tmp_path, "check", "--dry", "--", sys.executable, "train.py")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    command: Sequence[str],
+    command: str | Sequence[str],
     target: Target | str | Path | None = None,
     *,
     folder: str | Path = ".",
@@ -50,7 +50,7 @@ def check(
     """Predicts what will go wrong when the job of a command line runs on a platform.
 
     Args:
-        command: the command line, by words, as it would be submitted.
+        command: the command line as it would be submitted, as a text or by words.
         target: the platform, or the name or path of its description; None for the one that the
             project's settings name, else this machine, with the Python that the command would find.
         folder: the directory in which the command would run; its ``pyproject.toml`` may contain settings.
@@ -72,12 +72,14 @@ def check(
         InputError: the command runs no Python that can be read, or the folder, the settings, the
             target, a profile or a rule's name is wrong.
     """
+    import shlex
+
     from epochzero.check.pipeline import run_check
     from epochzero.check.request import CheckRequest
 
     return run_check(
         CheckRequest(
-            command=tuple(command),
+            command=tuple(shlex.split(command) if isinstance(command, str) else command),
             target=target,
             folder=Path(folder),
             select=tuple(select),

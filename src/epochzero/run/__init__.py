@@ -15,7 +15,7 @@ __all__ = ["run"]
 
 
 def run(
-    command: Sequence[str],
+    command: str | Sequence[str],
     home: str | Path,
     *,
     environment: Mapping[str, str],
@@ -40,7 +40,7 @@ def run(
     (1, 'key_not_found')
 
     Args:
-        command: program and arguments.
+        command: program and arguments, as a text or by words.
         home: folder in which the job is kept.
         environment: of the job.
         name: what it is called; by default its script.
@@ -56,14 +56,19 @@ def run(
         capture: keep what `epochzero.replay` needs when it fails.
 
     Raises:
-        InputError: nothing can be kept in the folder; a word to watch for is not known; the
+        InputError: this system cannot run jobs; nothing can be kept in the folder; a word to watch for is not known; the
             platform contradicts itself, or cannot be simulated here; a fault is none.
         CatalogError: the policy is not there, or wrong.
     """
     # The guard of a job starts in this package: it must not wait for what it does not need.
     import os
+    import shlex
 
+    from epochzero import platform
     from epochzero.errors import InputError
+
+    if platform.WHY_NO_JOBS:
+        raise InputError(platform.WHY_NO_JOBS)
     from epochzero.run.inject.grammar import parsed_all
     from epochzero.run.job import Listener
     from epochzero.run.request import RunRequest
@@ -80,7 +85,7 @@ def run(
     if options is not None:
         check_words(options.fail_on)
     request = RunRequest(
-        command=tuple(command),
+        command=tuple(shlex.split(command) if isinstance(command, str) else command),
         environment=environment,
         folder=os.getcwd(),
         homes=(Path(home),),

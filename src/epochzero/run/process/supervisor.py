@@ -24,8 +24,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from epochzero import platform
-from epochzero.errors import InputError
 from epochzero.platform import adopt_orphans
 from epochzero.run.observers.watcher import Clock, EndJob, Watcher, WatcherThread
 from epochzero.run.process.guard_process import GuardProcess
@@ -102,12 +100,7 @@ def run_attempt(
     Returns:
         How it ended; 127 where the command was not found and 126 where it could not be executed, as
         a shell has it.
-
-    Raises:
-        InputError: this system cannot run jobs.
     """
-    if platform.WHY_NO_JOBS:
-        raise InputError(platform.WHY_NO_JOBS)
     attempt = _Attempt(started, folder, journal, options or SupervisorOptions())
     with ExitStack() as stack:
         adopt_orphans()
