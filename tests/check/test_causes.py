@@ -134,7 +134,7 @@ def missing(module: str, line: int, severity: str = "error") -> Finding:
         line,
         rule="module-missing",
         severity=severity,
-        message=f"The job imports {module}, but no distribution on the target provides it.",
+        message=f"The job imports {module}, but no installed distribution provides it.",
         consequence=f"ModuleNotFoundError: No module named '{module}'",
         fix=f"Install {module}.",
     )

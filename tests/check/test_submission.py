@@ -27,7 +27,7 @@ def checked(folder: Path, answer: str, *, ask: bool = True) -> CheckResult:
     """A check of a submission with programs that answer so."""
     programs = folder / "bin"
     programs.mkdir()
-    sinfo = "echo 'partition low: 2 nodes of 8 CPUs, 500 MB, (null), limit 1:00:00'"
+    sinfo = "echo 'partition low: 1 nodes of 8 CPUs, 500 MB, (null), limit 1:00:00'"
     for name, text in {"sbatch": f'echo "$@" >> {folder}/asked\n{answer}', "sinfo": sinfo}.items():
         (programs / name).write_text(f"#!/bin/sh\n{text}\n")
         (programs / name).chmod(0o755)
@@ -46,7 +46,7 @@ def test_an_answer_of_the_scheduler(tmp_path: Path, answer: str, messages: list[
     found = checked(tmp_path, answer)
     refused = [finding for finding in found.findings if finding.rule == "submission-refused"]
     assert [finding.message.partition(": ")[2] for finding in refused] == messages
-    assert all("partition low: 2 nodes of 8 CPUs" in finding.fix for finding in refused)
+    assert all("partition low: 1 node of 8 CPUs" in finding.fix for finding in refused)
     unknown = [unknown.reason for unknown in found.unknowns if "accepts" in unknown.what]
     assert len(unknown) == ("Unable to contact" in answer)
     assert (tmp_path / "asked").read_text() == "--test-only job.sh\n"

@@ -47,7 +47,7 @@ def test_a_job_is_checked(system: str, tmp_path: Path) -> None:
     done = run(system, tmp_path, "check", "--", sys.executable, "train.py")
     # A warning, or an error if the contents of all installed distributions are known.
     assert done.returncode in (0, 1), done.stderr
-    assert "imports no_such_library, but no distribution" in done.stdout
+    assert "imports no_such_library, but no installed distribution" in done.stdout
 
 
 @every("system", ["macos", "windows"])

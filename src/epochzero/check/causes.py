@@ -20,7 +20,7 @@ SEEN_TOO = "The dry run found it too."
 LEAST_OF_ONE_CAUSE = 3
 """From this number on, the cause of missing modules or removed names is the environment, not each of them."""
 MOST_NAMES = 8
-_MISSING = re.compile(r"The job imports (\S+), but no distribution on the target provides it\.")
+_MISSING = re.compile(r"The job imports (\S+), but no installed distribution provides it\.")
 _REMOVED = re.compile(r"(\S+) was removed in (\S+ \S+); the target has (\S+)\.")
 _NO_FILE = re.compile(r"FileNotFoundError: No such file or directory: '(/[^']+)'")
 
@@ -181,8 +181,8 @@ def _summary(cause: _Key, first: Finding, group: Sequence[Finding]) -> Finding:
     if cause[0] == _MODULES:
         return replace(
             first,
-            message=f"The job imports {_named(group, _MISSING, 'modules')} that no distribution on the "
-            "target provides. Its environment is not installed there.",
+            message=f"The job imports {_named(group, _MISSING, 'modules')} that no installed "
+            "distribution provides. Its environment is not installed there.",
             fix="Install the requirements of the project on the target, or choose the environment that has them.",
         )
     return replace(

@@ -86,9 +86,10 @@ def _resources(command: Sequence[str], folder: Path, environment: Mapping[str, s
         done = _asked(command, folder, environment)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    lines = done.stdout.splitlines() if done.returncode == 0 else []
+    text = re.sub(r"\b1 (node|CPU)s\b", r"1 \1", done.stdout).replace("(null)", "no GPUs")
+    lines = text.splitlines() if done.returncode == 0 else []
     more = f"; {len(lines) - _MOST_LINES} more" if len(lines) > _MOST_LINES else ""
-    return "; ".join(line.replace("(null)", "no GPUs") for line in lines[:_MOST_LINES]) + more
+    return "; ".join(lines[:_MOST_LINES]) + more
 
 
 def _asked(

@@ -221,7 +221,7 @@ def _claim(event: LibraryImport, top: str, target: Target, installed: Installed)
     doubt = f" A package of the list may depend on it: {is_open} has no version." if is_open else ""
     return claim_at(
         event.at,
-        message=f"The job imports {top}, but no distribution on the target provides it.{doubt}",
+        message=f"The job imports {top}, but no installed distribution provides it.{doubt}",
         consequence=f"ModuleNotFoundError: No module named '{top}'",
         fix=fix[0].upper() + fix[1:],
         severity=None if sure and not is_open else "warning",
