@@ -36,7 +36,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from epochzero.run.observers.usage import environment_of
+from epochzero.run.process.usage import environment_of
 from epochzero.run.records.journal import NAME, read_journal
 from epochzero.run.records.model import Sample
 from epochzero.store import schema

@@ -252,7 +252,7 @@ def test_a_room_knows_only_the_rooms_above_it(module: str) -> None:
     assert known - {room, "compiled", "platform", "scratch", "zstd"} <= ROOMS[room]
 
 
-@every("table", [0, 1])
+@every("table", [0, 1, 2])
 def test_the_architecture_lists_packages_in_the_order_of_their_imports(table: int) -> None:
     text = (
         (ROOT / "docs" / "architecture.md")

@@ -15,7 +15,7 @@ import pytest
 from epochzero.diagnose import Diagnoser
 from epochzero.logs.source import Log
 from epochzero.run.notes import leave_note, run_tags
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import Decision, JobEvent, Start
 from tests.run.conftest import Kept
 

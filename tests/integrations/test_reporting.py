@@ -17,12 +17,9 @@ from hypothesis import strategies as st
 
 from epochzero.diagnose import diagnose
 from epochzero.integrations.reporting import Reporter, never_raises
-from epochzero.run.observers.progress_reports import (
-    PROGRESS_FILE,
-    PROGRESS_VARIABLE,
-    ProgressFileWatcher,
-)
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.observers.progress_reports import ProgressFileWatcher
+from epochzero.run.records.clock import Clock
+from epochzero.run.records.identity import PROGRESS_FILE, PROGRESS_VARIABLE
 from epochzero.run.records.launch import ERROR_VARIABLE
 from epochzero.run.records.model import Conclusion, JobEvent, JobProgress
 from tests.run.conftest import Kept

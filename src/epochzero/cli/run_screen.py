@@ -16,7 +16,7 @@ import click
 from epochzero.cli import layout
 from epochzero.cli.store_options import store_address
 from epochzero.run.job import FailedAttempt, Listener, PlannedJob
-from epochzero.run.observers.watcher import Watcher
+from epochzero.run.process.watcher import Watcher
 from epochzero.run.records.journal import Journal
 from epochzero.run.records.model import JobEvent
 from epochzero.run.replay.capture import has_capture

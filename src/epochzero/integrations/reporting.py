@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec
 
-from epochzero.run.observers.progress_reports import PROGRESS_VARIABLE
+from epochzero.run.records.identity import PROGRESS_VARIABLE
 from epochzero.run.records.launch import ERROR_VARIABLE, launch_of
 
 _EVERY_S = 1.0

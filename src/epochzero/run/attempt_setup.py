@@ -13,7 +13,8 @@ from epochzero.run.notes import run_tags
 from epochzero.run.observers.collectives import COLLECTIVES_COMPANION
 from epochzero.run.observers.hangs import STACKS_COMPANION, with_stacks
 from epochzero.run.observers.slow_ranks import STEPS_COMPANION, with_steps
-from epochzero.run.observers.watcher import Clock, Watcher
+from epochzero.run.process.watcher import Watcher
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.journal import Journal
 from epochzero.run.records.launch import job_environment
 from epochzero.run.records.model import Decision, End, Start

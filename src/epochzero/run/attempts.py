@@ -23,12 +23,13 @@ from epochzero.run.observers.progress_reports import ProgressFileWatcher
 from epochzero.run.observers.ranks import RankWatcher
 from epochzero.run.observers.samples import SampleWatcher
 from epochzero.run.observers.slow_ranks import SlowRankWatcher
-from epochzero.run.observers.watcher import Clock, Watcher
+from epochzero.run.observers.snapshot import SnapshotWatcher
 from epochzero.run.process.supervisor import run_attempt
+from epochzero.run.process.watcher import Watcher
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.identity import CHECKPOINT_VARIABLE, home_of
 from epochzero.run.records.journal import Journal
 from epochzero.run.records.model import Conclusion, Decision, End, JobEvent, JobProgress, Start
-from epochzero.run.records.snapshot import SnapshotWatcher
 from epochzero.run.reports.failure_report import After, AttemptFiles, Preparation, left_by
 from epochzero.run.watch.live import WHY
 

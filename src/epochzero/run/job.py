@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from epochzero.platform import user_id
 from epochzero.run.observers.hangs import HUNG
-from epochzero.run.observers.watcher import Watcher
+from epochzero.run.process.watcher import Watcher
 from epochzero.run.records.journal import Journal
 from epochzero.run.records.launch import Launch
 from epochzero.run.records.model import Decision, End, JobEvent, Start

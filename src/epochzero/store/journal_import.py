@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
-from epochzero.run.observers.watcher import Watcher
+from epochzero.run.process.watcher import Watcher
 from epochzero.run.records.model import Record
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _FINISH_S = 60.0
 
 
 class Recording(Watcher):
-    """A watcher (`epochzero.run.observers.watcher.Watcher`) that adds no records.
+    """A watcher (`epochzero.run.process.watcher.Watcher`) that adds no records.
 
     Records that the store does not accept now remain in the journal: `finish` or a later sweep imports them.
 

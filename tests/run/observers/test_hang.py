@@ -35,8 +35,9 @@ from epochzero.run.observers.hangs import (
 from epochzero.run.observers.kernel_waits import waits_for
 from epochzero.run.observers.ranks import RankWatcher
 from epochzero.run.observers.stacks import Stack, StackReader, kernel_stack
-from epochzero.run.observers.usage import ProcessTree
-from epochzero.run.observers.watcher import Clock, Watcher
+from epochzero.run.process.usage import ProcessTree
+from epochzero.run.process.watcher import Watcher
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import Conclusion, JobEvent, JobProgress, Record, Sample, Snapshot
 from tests.ports import unused_port
 from tests.run.conftest import Kept

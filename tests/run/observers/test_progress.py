@@ -16,7 +16,7 @@ from epochzero.run.observers.progress import (
     progressed,
     reported,
 )
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import JobEvent, JobProgress, Record
 from tests.waiting import bounded_work, count_calls
 

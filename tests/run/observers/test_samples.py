@@ -12,8 +12,8 @@ import pytest
 from epochzero.platform import process_status
 from epochzero.run.observers.gpus import GpuReader
 from epochzero.run.observers.samples import SampleWatcher, memory_left
-from epochzero.run.observers.usage import ProcessTree
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.process.usage import ProcessTree
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import Sample
 from tests.run.trees import SLEEPER, job, until
 

@@ -22,7 +22,7 @@ from epochzero.run.observers.slow_ranks import (
     read_steps,
     with_steps,
 )
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import SLOW_RANK_EVENT, SLOW_RANKS_EVENT, GpuSample, JobEvent
 from tests.ports import unused_port
 from tests.run.trees import job, until

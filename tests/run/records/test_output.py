@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import Output
 from epochzero.run.records.output import Logs
 

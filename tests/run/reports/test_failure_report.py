@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import Conclusion
 from epochzero.run.reports.failure_report import Preparation, _diagnoser
 from tests.run.conftest import Kept

@@ -20,9 +20,10 @@ from epochzero.run.inject.plan import COMPANIONS, Began, InjectionPlan
 from epochzero.run.observers.progress import ProgressWatcher
 from epochzero.run.observers.progress_reports import ProgressFileWatcher
 from epochzero.run.observers.ranks import rank_of
-from epochzero.run.observers.usage import ProcessTree
-from epochzero.run.observers.watcher import Clock, EndJob, Watcher
 from epochzero.run.process.tree import send
+from epochzero.run.process.usage import ProcessTree
+from epochzero.run.process.watcher import EndJob, Watcher
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import Decision, End, JobEvent, JobProgress, Record
 
 WHY = "scheduler"

@@ -10,7 +10,7 @@ from typing import Literal
 from epochzero.injected.companions import noted
 from epochzero.run.inject.grammar import InjectedFault
 from epochzero.run.inject.plan import COMPANIONS
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import Decision, End, JobEvent, JobProgress
 
 EVENT = "injection"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import Decision, JobEvent, Start
 
 if TYPE_CHECKING:

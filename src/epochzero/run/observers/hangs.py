@@ -28,13 +28,14 @@ from epochzero.run.observers.collectives import ask_for_dumps, read_dumps
 from epochzero.run.observers.gpus import GpuReader
 from epochzero.run.observers.hang_report import HungRank, groups_of, log_of, report_of, who
 from epochzero.run.observers.kernel_waits import sleeps, waits_for
-from epochzero.run.observers.progress_reports import PROGRESS_FILE
 from epochzero.run.observers.ranks import rank_of
 from epochzero.run.observers.slow_ranks import STEPS_FOLDER, read_steps
 from epochzero.run.observers.stacks import Stack, StackReader
-from epochzero.run.observers.usage import ProcessTree, is_python, scheduled, switches_of
-from epochzero.run.observers.watcher import Clock, EndJob, Watcher, load
 from epochzero.run.process.tree import below
+from epochzero.run.process.usage import ProcessTree, is_python, scheduled, switches_of
+from epochzero.run.process.watcher import EndJob, Watcher, load
+from epochzero.run.records.clock import Clock
+from epochzero.run.records.identity import PROGRESS_FILE
 from epochzero.run.records.model import HANG_EVENT, HANG_OVER_EVENT, JobEvent, Record
 
 OnHang = Literal["report", "dump", "kill", "restart"]

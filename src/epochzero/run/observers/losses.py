@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import JobEvent
 
 

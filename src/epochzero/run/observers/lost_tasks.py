@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from epochzero.run.observers.watcher import Watcher
+from epochzero.run.process.watcher import Watcher
 from epochzero.run.records.model import JobEvent, Record
 
 _FAILED = re.compile(

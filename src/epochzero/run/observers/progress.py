@@ -14,8 +14,8 @@ from functools import cache
 from typing import Any
 
 from epochzero.run.observers.losses import LossWatch
-from epochzero.run.observers.progress_reports import PROGRESS_FILE
-from epochzero.run.observers.watcher import Watcher
+from epochzero.run.process.watcher import Watcher
+from epochzero.run.records.identity import PROGRESS_FILE
 from epochzero.run.records.model import JobProgress, Record
 
 _MOST_LINES = 200

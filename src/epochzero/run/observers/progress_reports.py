@@ -1,7 +1,7 @@
 """Progress that the job itself reports, exactly: read from a file that it appends to.
 
 Who trains with a callback of `epochzero.integrations` writes a JSON object a line into the file that
-`PROGRESS_VARIABLE` names. A field that a line does not have is as it was before.
+`epochzero.run.records.identity.PROGRESS_VARIABLE` names. A field that a line does not have is as it was before.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from contextlib import suppress
 from typing import Any
 
 from epochzero.run.observers.losses import LossWatch
-from epochzero.run.observers.watcher import Watcher
+from epochzero.run.process.watcher import Watcher
+from epochzero.run.records.identity import PROGRESS_FILE
 from epochzero.run.records.model import JobEvent, JobProgress, Record
-
-PROGRESS_VARIABLE = "EPOCHZERO_PROGRESS"
-PROGRESS_FILE = "progress.jsonl"
 
 _COUNTS = ("step", "steps")
 _NUMBERS = ("epoch", "epochs")

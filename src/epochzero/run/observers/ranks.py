@@ -14,9 +14,10 @@ from pathlib import Path
 
 from epochzero.launchers import process_variables, rank_variables
 from epochzero.platform import ProcessStatus, process_status
-from epochzero.run.observers.usage import ProcessTree, environment_of
-from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.process.tree import below, send
+from epochzero.run.process.usage import ProcessTree, environment_of
+from epochzero.run.process.watcher import Watcher
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import JobEvent, Record
 
 _MOST_RANKS = 1024

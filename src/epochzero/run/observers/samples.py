@@ -9,8 +9,9 @@ from pathlib import Path
 
 from epochzero.platform import ProcessStatus, memory_available, name_of
 from epochzero.run.observers.gpus import GpuReader
-from epochzero.run.observers.usage import ProcessTree
-from epochzero.run.observers.watcher import Clock, Watcher, load
+from epochzero.run.process.usage import ProcessTree
+from epochzero.run.process.watcher import Watcher, load
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import Record, Sample
 from epochzero.run.scheduler.slurm import memory_of_tasks
 

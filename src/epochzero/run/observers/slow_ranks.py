@@ -21,8 +21,9 @@ from epochzero.injected.companions import Companion
 from epochzero.run.observers.child.steps import FOLDER_VARIABLE, LAYOUT
 from epochzero.run.observers.gpus import GpuReader
 from epochzero.run.observers.stacks import StackReader
-from epochzero.run.observers.usage import scheduled
-from epochzero.run.observers.watcher import Clock, Watcher
+from epochzero.run.process.usage import scheduled
+from epochzero.run.process.watcher import Watcher
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import SLOW_RANK_EVENT, SLOW_RANKS_EVENT, JobEvent, Record
 
 STEPS_COMPANION = Companion("torch", "epochzero.run.observers.child.steps:begin_torch")

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from epochzero.run.observers.child.stacks import stack_signal
 from epochzero.run.observers.loop_counters import counters_at
-from epochzero.run.observers.usage import is_python
+from epochzero.run.process.usage import is_python
 
 if TYPE_CHECKING:
     from epochzero.logs.traceback import Frame

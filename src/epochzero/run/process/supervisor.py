@@ -25,12 +25,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from epochzero.platform import adopt_orphans
-from epochzero.run.observers.watcher import Clock, EndJob, Watcher, WatcherThread
 from epochzero.run.process.guard_process import GuardProcess
 from epochzero.run.process.siblings import failed_sibling
 from epochzero.run.process.signals import Signals
 from epochzero.run.process.streams import Streams
 from epochzero.run.process.terminal import Keys, Terminal
+from epochzero.run.process.watcher import EndJob, Watcher, WatcherThread
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.journal import Journal
 from epochzero.run.records.model import End, JobEvent, Record, Start
 from epochzero.run.records.output import Logs

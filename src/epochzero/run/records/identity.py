@@ -18,6 +18,9 @@ JOB_VARIABLE = "EPOCHZERO_JOB"
 ATTEMPT_VARIABLE = "EPOCHZERO_ATTEMPT"
 CHECKPOINT_VARIABLE = "EPOCHZERO_CHECKPOINT"
 """Of an attempt after the first: the last checkpoint that the job has printed and that exists."""
+PROGRESS_VARIABLE = "EPOCHZERO_PROGRESS"
+PROGRESS_FILE = "progress.jsonl"
+"""Names the file in which the job reports its progress, and its name in the attempt's directory."""
 _LENGTH = 14
 _JOB = re.compile(r"[0-9A-Za-z_-]{1,64}")
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from epochzero.launchers import ProcessVariables, allocation_variables, process_variables
-from epochzero.run.observers.progress_reports import PROGRESS_FILE, PROGRESS_VARIABLE
 from epochzero.run.records.identity import (
     ATTEMPT_VARIABLE,
     JOB_VARIABLE,
+    PROGRESS_FILE,
+    PROGRESS_VARIABLE,
     derived_job,
     is_job,
     new_job,

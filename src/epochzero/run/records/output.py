@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import Output
 
 _PARTS = 4

@@ -58,7 +58,7 @@ def write_job(folder: Path, started: Start, environment: Mapping[str, str]) -> N
     captures = folder / CAPTURE_FOLDER
     if not any(captures.glob(f"*/{MANIFEST}")):
         return
-    from epochzero.run.records.snapshot import repository_of, variables
+    from epochzero.run.observers.snapshot import repository_of, variables
 
     shown = {n: v for n, v in variables(environment).items() if not n.startswith("EPOCHZERO_")}
     withheld = sorted(name for name, value in shown.items() if value != environment[name])

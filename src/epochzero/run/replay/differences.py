@@ -11,7 +11,7 @@ from pathlib import Path
 from epochzero.check.target import PythonInstallation, likely_modules, normalized, read_interpreter
 from epochzero.check.target.packages import installed
 from epochzero.errors import InputError
-from epochzero.run.records.snapshot import python_of, repository_of
+from epochzero.run.observers.snapshot import python_of, repository_of
 from epochzero.run.replay.model import Capture
 
 _MATTERS = {

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from epochzero.errors import EpochZeroError, InputError
 from epochzero.run.observers.hangs import HANG_FILE, HUNG
-from epochzero.run.observers.watcher import Clock, Watcher
+from epochzero.run.process.watcher import Watcher
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.journal import Journal, read_journal
 from epochzero.run.records.launch import ELASTIC_FOLDER
 from epochzero.run.records.model import End, JobEvent, JobProgress, Output, Record, Sample, Start

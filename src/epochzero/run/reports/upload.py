@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 
 from epochzero.errors import InputError
 from epochzero.http_client import NoResponseError, Response, request
-from epochzero.run.observers.watcher import Clock, Watcher
+from epochzero.run.process.watcher import Watcher
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.identity import rank_of
 from epochzero.run.records.journal import NAME, read_journal
 from epochzero.run.records.model import Record, Start

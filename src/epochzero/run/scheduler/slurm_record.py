@@ -25,7 +25,7 @@ from epochzero.diagnose.facts import Facts, facts_of_sacct
 from epochzero.diagnose.model import Diagnosis
 from epochzero.errors import EpochZeroError, InputError, writing
 from epochzero.logs.source import find_logs
-from epochzero.run.observers.watcher import Clock
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.identity import attempt_folder, derived_job
 from epochzero.run.records.journal import NAME, Journal, read_journal
 from epochzero.run.records.model import Conclusion, End, JobEvent, Start

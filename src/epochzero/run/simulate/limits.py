@@ -10,9 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from epochzero.platform import ProcessStatus
-from epochzero.run.observers.usage import ProcessTree
-from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.process.tree import send
+from epochzero.run.process.usage import ProcessTree
+from epochzero.run.process.watcher import Watcher
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import JobEvent, Record
 from epochzero.run.simulate.model import SimulationPlan
 

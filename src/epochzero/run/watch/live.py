@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError, suggestion
 from epochzero.injected.companions import Companion, noted
-from epochzero.run.observers.watcher import Clock, EndJob, Watcher
+from epochzero.run.process.watcher import EndJob, Watcher
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import JobEvent, Record
 from epochzero.run.watch.model import CONFIRMED, TOLD
 from epochzero.run.watch.record_reader import RecordFileReader

@@ -13,22 +13,12 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import JobEvent, Record
 
 TICK_S = 1.0
 _OUTPUT_S = 0.1
 _MOST_OUTPUT = 1 << 18
-
-
-class Clock:
-    """The time of an attempt, as records have it: ``Event(*clock.now(), "stall", "...")``."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-
-    def now(self) -> tuple[float, float]:
-        """Seconds since the epoch, and seconds since the attempt began by a clock that never jumps."""
-        return time.time(), time.monotonic() - self._began
 
 
 class EndJob(Exception):  # noqa: N818 - it is no error

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
-from epochzero.run.observers.usage import ProcessTree, environment_of, is_python
-from epochzero.run.observers.watcher import Clock, Watcher, load
+from epochzero.run.process.usage import ProcessTree, environment_of, is_python
+from epochzero.run.process.watcher import Watcher, load
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.model import Record, Snapshot
 
 if TYPE_CHECKING:

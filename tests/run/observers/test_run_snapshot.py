@@ -11,10 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.run.observers.usage import ProcessTree
-from epochzero.run.observers.watcher import Clock
-from epochzero.run.records.model import Record, Snapshot
-from epochzero.run.records.snapshot import (
+from epochzero.run.observers.snapshot import (
     MOST_CHANGES,
     SnapshotWatcher,
     python_of,
@@ -22,6 +19,9 @@ from epochzero.run.records.snapshot import (
     take,
     variables,
 )
+from epochzero.run.process.usage import ProcessTree
+from epochzero.run.records.clock import Clock
+from epochzero.run.records.model import Record, Snapshot
 from tests.run.trees import SLEEPER, job, until
 from tests.waiting import bounded_work
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.process import supervisor as supervise
 from epochzero.run.process.supervisor import run_attempt
+from epochzero.run.process.watcher import Watcher
+from epochzero.run.records.clock import Clock
 from epochzero.run.records.journal import Journal, read_journal
 from epochzero.run.records.model import End, JobEvent, Note, Record, Start
 
