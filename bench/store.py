@@ -21,7 +21,7 @@ from common import SEED, save
 from sqlalchemy import text
 
 from epochzero.run.records.journal import Journal
-from epochzero.run.records.model import Conclusion, End, Output, Sample, Snapshot, Start
+from epochzero.run.records.model import Conclusion, End, JobSnapshot, Output, Sample, Start
 from epochzero.store.database import Database, open_database
 from epochzero.store.job_details import job_details, usage
 from epochzero.store.queries import JobFilter, find_job, find_jobs
@@ -95,7 +95,7 @@ def _small(runs: Path, number: int) -> Path:
     category = CATEGORIES[number % len(CATEGORIES)]
     records: list[Any] = [
         started,
-        Snapshot(begin, 0.1, packages=PACKAGES, variables=VARIABLES),
+        JobSnapshot(begin, 0.1, packages=PACKAGES, variables=VARIABLES),
         *(Sample(begin + n, float(n), 9, 800.0, 1 << 34, 1 << 36) for n in range(0, 600, 60)),
         End(begin + 600, 600.0, int(bool(category))),
     ]

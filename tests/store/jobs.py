@@ -16,11 +16,11 @@ from epochzero.run.records.model import (
     GpuSample,
     JobEvent,
     JobProgress,
+    JobSnapshot,
     Note,
     Output,
     Record,
     Sample,
-    Snapshot,
     Start,
 )
 
@@ -72,7 +72,7 @@ def whole(
     begin = values.get("time", START)
     records: list[Record] = [
         started(job, attempt, **values),
-        Snapshot(begin, 0.1, python="3.11.9", packages={"torch": "2.13.0"}, commit="c0ffee"),
+        JobSnapshot(begin, 0.1, python="3.11.9", packages={"torch": "2.13.0"}, commit="c0ffee"),
         *(
             Sample(begin + n, n, 3, 100.0 + n, (1 << 30) + n, 1 << 34, gpus=gpus)
             for n in range(1, 11)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from epochzero.errors import InputError
-from epochzero.run.records.model import Conclusion, End, Output, Record, Snapshot
+from epochzero.run.records.model import Conclusion, End, JobSnapshot, Output, Record
 from epochzero.store import failure_notes, issues
 from epochzero.store.backup import back_up, restore
 from epochzero.store.daily_counts import Period
@@ -52,7 +52,7 @@ def fail(
     """Stores a job that failed after an hour."""
     records: list[Record] = [
         started(job, time=at, user=user, gpus=2, scheduler={"SLURM_JOB_PARTITION": "a100"}),
-        Snapshot(
+        JobSnapshot(
             at,
             0.1,
             commit=commit,

@@ -19,7 +19,7 @@ from epochzero.run.records.journal import NAME, read_journal
 from epochzero.run.records.model import Sample
 from epochzero.store import journal_import, schema
 from epochzero.store.database import Database, StoreError, open_database
-from epochzero.store.journal_import import Recording
+from epochzero.store.journal_import import StoreWatcher
 from epochzero.store.queries import find_jobs
 from tests.store.jobs import Runs, whole
 from tests.store.postgresql import running
@@ -92,7 +92,7 @@ def test_a_database_that_hangs_is_left_behind(
     psutil = pytest.importorskip("psutil")
     monkeypatch.setattr(journal_import, "_FINISH_S", 1.0)
     journal = runs.write(whole())
-    recorder = Recording(server.get_uri(), journal)
+    recorder = StoreWatcher(server.get_uri(), journal)
     recorder._next = 0.0
     list(recorder.tick())
     assert recorder.trouble == ""
@@ -113,7 +113,7 @@ def test_a_store_that_stays_locked_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(journal_import, "_BUSY_S", 0.2)
     store = tmp_path / "jobs.db"
-    recorder = Recording(str(store), runs.write(whole()))
+    recorder = StoreWatcher(str(store), runs.write(whole()))
     with sqlite3.connect(store, isolation_level=None) as other:
         other.execute("BEGIN EXCLUSIVE")
         assert not recorder.finish()

@@ -11,7 +11,7 @@ from epochzero import diagnose
 from epochzero.check import PastPeak
 from epochzero.check.dryrun.memory.history import Correction, correction
 from epochzero.check.launch import read_job
-from epochzero.run.records.model import Conclusion, End, Record, Snapshot
+from epochzero.run.records.model import Conclusion, End, JobSnapshot, Record
 from epochzero.store.database import Database, open_database, open_to_read
 from epochzero.store.gpu_history import past_peaks
 from epochzero.store.recorder import sweep
@@ -34,7 +34,7 @@ def out_of_memory(folder: Path, number: int, *gpus: str) -> list[Record]:
     log.write_text(LOG)
     return [
         started(f"job{number}", command=COMMAND, folder=str(folder)),
-        Snapshot(START, 0.1, gpus=gpus),
+        JobSnapshot(START, 0.1, gpus=gpus),
         End(START + 60, 60.0, 1),
         Conclusion(START + 61, 61.0, diagnosis=diagnose(log).to_dict()),
     ]

@@ -22,7 +22,7 @@ from epochzero.run.records.model import JobEvent
 from epochzero.run.replay.capture import has_capture
 from epochzero.run.reports.notifications import Webhook
 from epochzero.run.watch.live import News, TrainingWatcher
-from epochzero.store.journal_import import Recording
+from epochzero.store.journal_import import StoreWatcher
 
 if TYPE_CHECKING:
     from epochzero.check import CheckResult
@@ -52,7 +52,7 @@ class RunScreen(Listener):
         self._send = send
         self._webhook = webhook
         self._quiet = quiet
-        self._recording: Recording | None = None
+        self._recording: StoreWatcher | None = None
         self._sending: UploadWatcher | None = None
         self._has_own_store = store is not None
         self._job_is_kept = False
@@ -69,7 +69,7 @@ class RunScreen(Listener):
         # Without SQLAlchemy, the default store imports the job later; another one reports what is missing.
         if self._has_own_store or find_spec("sqlalchemy") is not None:
             address = store_address(self._store, journal.path.parents[3])
-            self._recording = Recording(address, journal.path)
+            self._recording = StoreWatcher(address, journal.path)
             watchers.append(self._recording)
         if self._send is not None:
             from epochzero.run.reports.upload import UploadWatcher

@@ -133,7 +133,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class EnvironmentMention:
     """Something of the environment that a report names.
 
     Attributes:
@@ -158,9 +158,9 @@ class Environment:
         mentions: in the order of the text, each kind, name and version once.
     """
 
-    mentions: tuple[Mention, ...]
+    mentions: tuple[EnvironmentMention, ...]
 
-    def of(self, kind: Kind) -> tuple[Mention, ...]:
+    def of(self, kind: Kind) -> tuple[EnvironmentMention, ...]:
         """The mentions of one kind."""
         return tuple(mention for mention in self.mentions if mention.kind == kind)
 
@@ -187,7 +187,7 @@ def is_library(name: str) -> bool:
 
 def read_environment(report: Report) -> Environment:
     """Extract the environment that a report describes."""
-    found: dict[tuple[Kind, str, str], Mention] = {}
+    found: dict[tuple[Kind, str, str], EnvironmentMention] = {}
     text = _HIDDEN.sub("", f"{report.title}\n{report.text}")
     section = ""
     for raw in text.split("\n"):
@@ -201,24 +201,24 @@ def read_environment(report: Report) -> Environment:
     return Environment(tuple(found.values()))
 
 
-def _in_section(section: str, line: str) -> Iterator[Mention]:
+def _in_section(section: str, line: str) -> Iterator[EnvironmentMention]:
     """The version below a heading in the output of a diagnostic script."""
     if section and (version := _SECTION_VERSION.match(line)):
         if section.lower() == "python":
-            yield Mention("python", "python", version["version"], line)
+            yield EnvironmentMention("python", "python", version["version"], line)
         elif library_name(section) in _KNOWN:
-            yield Mention("library", library_name(section), version["version"], line)
+            yield EnvironmentMention("library", library_name(section), version["version"], line)
 
 
-def _in_line(line: str) -> Iterator[Mention]:
+def _in_line(line: str) -> Iterator[EnvironmentMention]:
     text = _EXAMPLE.sub("", line)
     if _DENIED.search(text):
         return
     for name, version in _libraries(text):
         if library_name(name) == "python":
-            yield Mention("python", "python", version, line)
+            yield EnvironmentMention("python", "python", version, line)
         else:
-            yield Mention("library", library_name(name), version, line)
+            yield EnvironmentMention("library", library_name(name), version, line)
     for kind, pattern in _DEVICES:
         for match in pattern.finditer(text):
             parts = match.groupdict()
@@ -227,7 +227,7 @@ def _in_line(line: str) -> Iterator[Mention]:
                 version = f"{version[:-1]}.{version[-1]}"  # as wheels write it: cu101
             if kind == "operating_system" and (number := _NUMBER.search(name)):
                 name, version = name[: number.start()].strip(" -v"), number[0]
-            yield Mention(kind, name, version, line)
+            yield EnvironmentMention(kind, name, version, line)
 
 
 def _libraries(text: str) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """Differences between the environments of two jobs, most important first.
 
-An environment is the snapshot of a rank (`epochzero.run.records.model.Snapshot`): of a job, or of the newest job
+An environment is the snapshot of a rank (`epochzero.run.records.model.JobSnapshot`): of a job, or of the newest job
 on a target or host.
 """
 
@@ -35,7 +35,7 @@ class TargetCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class JobEnvironment:
     """The environment of a job.
 
     Attributes:
@@ -88,7 +88,7 @@ def target_counts(database: Database, team: str, period: Period) -> list[TargetC
         return [TargetCount(*row) for row in session.execute(query)]
 
 
-def environment(database: Database, team: str, word: str) -> Environment:
+def environment(database: Database, team: str, word: str) -> JobEnvironment:
     """The environment named by ``job:ID``, ``target:NAME`` or ``host:NAME``.
 
     Raises:
@@ -112,10 +112,10 @@ def environment(database: Database, team: str, word: str) -> Environment:
     if row is None:
         raise InputError(f"no job is recorded for {word!r}")
     shown = {"job": row.name, "target": name or "no target", "host": name}[kind]
-    return Environment(shown, row.id, row.snapshot)
+    return JobEnvironment(shown, row.id, row.snapshot)
 
 
-def differing(left: Environment, right: Environment) -> Sequence[EnvironmentDifference]:
+def differing(left: JobEnvironment, right: JobEnvironment) -> Sequence[EnvironmentDifference]:
     """The differences between two environments, frequent causes of failures first."""
     old, new = left.snapshot, right.snapshot
     found = [

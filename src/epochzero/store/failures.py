@@ -13,7 +13,7 @@ from epochzero.errors import InputError
 from epochzero.store.daily_counts import END, Period, failures_of
 from epochzero.store.database import Database
 from epochzero.store.failure_notes import Remark, known
-from epochzero.store.issue_changes import Change, changes_with
+from epochzero.store.issue_changes import IssueChange, changes_with
 from epochzero.store.issues import IssueState
 from epochzero.store.queries import of_team
 from epochzero.store.schema import AttemptRow, FailureRow, JobRow, KnownFailure, Rank
@@ -66,7 +66,7 @@ class FailureDetails:
     regressed: float | None
     ignored_until: float | None
     returned: int
-    changes: tuple[Change, ...]
+    changes: tuple[IssueChange, ...]
     remarks: tuple[Remark, ...]
 
 

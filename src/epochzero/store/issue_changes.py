@@ -35,7 +35,7 @@ _OF_ONE_RUN = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class IssueChange:
     """A property that changed with the first failures.
 
     Attributes:
@@ -53,7 +53,7 @@ class Change:
 
 def changes_with(
     session: Session, team: str, fingerprints: Collection[str], name: str, first: float
-) -> tuple[Change, ...]:
+) -> tuple[IssueChange, ...]:
     """Compares the first failed jobs with the last jobs of the same name before them.
 
     Args:
@@ -114,7 +114,7 @@ def _properties(row: Any) -> dict[tuple[str, str], str]:
 
 def _changes(
     before: Sequence[Mapping[tuple[str, str], str]], after: Sequence[Mapping[tuple[str, str], str]]
-) -> Iterator[Change]:
+) -> Iterator[IssueChange]:
     kinds = ("commit", "image", "driver", "cuda", "python", "node", "system", "package", "variable")
     keys = {key for record in after for key in record} | {key for r in before for key in r}
     for kind, name in sorted(keys, key=lambda key: (kinds.index(key[0]), key[1])):
@@ -123,7 +123,7 @@ def _changes(
             continue
         if len(after) > 1 or len(old) == 1:
             earlier = ", ".join(filter(None, old[:3]))
-            yield Change(kind, name, earlier[:_MOST_VALUE], new[0][:_MOST_VALUE])
+            yield IssueChange(kind, name, earlier[:_MOST_VALUE], new[0][:_MOST_VALUE])
 
 
 def _values(jobs: Sequence[Mapping[tuple[str, str], str]], kind: str, name: str) -> Sequence[str]:

@@ -29,7 +29,7 @@ PARTITION = "SLURM_JOB_PARTITION"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class IssueRule:
     """Assigns new issues: those whose first job matches a glob belong to an owner."""
 
     id: int
@@ -245,20 +245,20 @@ def _owner(session: Session, team: str, failed: Failed) -> str:
     return ""
 
 
-def _matches(value: str, rule: Rule) -> bool:
+def _matches(value: str, rule: IssueRule) -> bool:
     """A path also matches a relative pattern at its end: jobs run in different directories."""
     if rule.kind != "path":
         return fnmatchcase(value, rule.pattern)
     return fnmatchcase(value, rule.pattern) or fnmatchcase(value, f"*/{rule.pattern}")
 
 
-def rules_in(session: Session, team: str) -> Sequence[Rule]:
+def rules_in(session: Session, team: str) -> Sequence[IssueRule]:
     """The ownership rules of a team, in order."""
     query = select(OwnerRule).where(OwnerRule.team == team).order_by(OwnerRule.id)
-    return [Rule(row.id, row.kind, row.pattern, row.owner) for row in session.scalars(query)]
+    return [IssueRule(row.id, row.kind, row.pattern, row.owner) for row in session.scalars(query)]
 
 
-def owner_rules(database: Database, team: str) -> Sequence[Rule]:
+def owner_rules(database: Database, team: str) -> Sequence[IssueRule]:
     """The ownership rules of a team, in order.
 
     Raises:
@@ -268,7 +268,7 @@ def owner_rules(database: Database, team: str) -> Sequence[Rule]:
         return rules_in(session, team)
 
 
-def add_owner_rule(database: Database, team: str, kind: str, pattern: str, owner: str) -> Rule:
+def add_owner_rule(database: Database, team: str, kind: str, pattern: str, owner: str) -> IssueRule:
     """Adds a rule behind the others.
 
     Raises:
@@ -283,7 +283,7 @@ def add_owner_rule(database: Database, team: str, kind: str, pattern: str, owner
         row = OwnerRule(team=team, kind=kind, pattern=pattern, owner=owner)
         session.add(row)
         session.flush()
-        return Rule(row.id, kind, pattern, owner)
+        return IssueRule(row.id, kind, pattern, owner)
 
 
 def remove_owner_rule(database: Database, team: str, identity: int) -> None:

@@ -31,7 +31,7 @@ _Row = TypeVar("_Row", schema.FailureRow, schema.FindingRow, schema.RankedPlace,
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class StoredLog:
     """A log of a rank: bytes written, dropped during the run, and stored."""
 
     name: str
@@ -69,7 +69,7 @@ class RankDetails:
     events: tuple[Mapping[str, Any], ...] = ()
     decisions: tuple[Mapping[str, Any], ...] = ()
     notes: tuple[Mapping[str, Any], ...] = ()
-    logs: tuple[Log, ...] = ()
+    logs: tuple[StoredLog, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +291,7 @@ def _rank(session: Session, rank: schema.Rank) -> RankDetails:
         events=_dicts(session, schema.EventRow, rank),
         decisions=_dicts(session, schema.DecisionRow, rank),
         notes=_dicts(session, schema.Note, rank),
-        logs=tuple(Log(log.name, log.size, log.dropped, log.stored) for log in outputs),
+        logs=tuple(StoredLog(log.name, log.size, log.dropped, log.stored) for log in outputs),
     )
 
 

@@ -27,7 +27,7 @@ _FINISH_S = 60.0
 """Time that a database needs for the longest logs; a database that hangs is abandoned."""
 
 
-class Recording(Watcher):
+class StoreWatcher(Watcher):
     """A watcher (`epochzero.run.process.watcher.Watcher`) that adds no records.
 
     Records that the store does not accept now remain in the journal: `finish` or a later sweep imports them.

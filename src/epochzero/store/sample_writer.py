@@ -14,7 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from epochzero.errors import InputError
-from epochzero.run.records.model import Conclusion, End, Note, Record, Snapshot, Start, to_dict
+from epochzero.run.records.model import Conclusion, End, JobSnapshot, Note, Record, Start, to_dict
 from epochzero.store.bulk_insert import insert_each_once, insert_or_update, insert_rows
 from epochzero.store.logs import Parts, forget_outputs, store_outputs
 from epochzero.store.outcomes import sum_up
@@ -147,7 +147,7 @@ def _apply(rank: Rank, new: New) -> None:
     rank.taken = new.end
     for _, record in new.records:
         rank.heartbeat = max(rank.heartbeat, record.time)
-        if isinstance(record, Snapshot):
+        if isinstance(record, JobSnapshot):
             rank.snapshot, rank.commit = to_dict(record), record.commit
         elif isinstance(record, End):
             # The system's clock may have been changed; the cost of a job must not depend on it.

@@ -18,7 +18,7 @@ from authlib.integrations.starlette_client import OAuth
 from fastapi import Request, Response
 from joserfc.errors import JoseError
 
-from epochzero.web.provider import Membership, Provider, RefusedError
+from epochzero.web.provider import Membership, Provider, SignInError
 
 _LOGGER = logging.getLogger("epochzero.web")
 _PATIENCE_S = 10.0
@@ -92,11 +92,11 @@ class Accounts:
         except _PROBLEMS as error:
             raise self._away(error) from error
         if not claims.get("sub"):
-            raise RefusedError(f"{self.provider.host} did not say who you are. Please try again.")
+            raise SignInError(f"{self.provider.host} did not say who you are. Please try again.")
         name = self.provider.name(claims)
         members = self.provider.memberships(claims)
         if not members:
-            raise RefusedError(
+            raise SignInError(
                 f"The account {name} is in no group that may use this server. Please ask its admin."
             )
         return Person(json.dumps([self.provider.issuer, claims["sub"]]), name, members)
@@ -111,10 +111,10 @@ class Accounts:
             name for name in algorithms if name.startswith(_SIGNED)
         ]
 
-    def _away(self, error: Exception) -> RefusedError:
+    def _away(self, error: Exception) -> SignInError:
         """The reason for the log, and what the person can do for the page."""
         reason = {"problem": f"sign-in with {self.provider.host}: {type(error).__name__}: {error}"}
         _LOGGER.warning(json.dumps(reason))
-        return RefusedError(
+        return SignInError(
             f"The sign-in with {self.provider.host} failed. Please try again; the server's log has the reason."
         )

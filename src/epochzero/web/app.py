@@ -22,7 +22,7 @@ from epochzero.errors import InputError
 from epochzero.store.database import StoreError, StoreFullError
 from epochzero.store.recorder import ConflictError
 from epochzero.web import administration, api, health, ingest, pages, signin
-from epochzero.web.guard import LOGGER, Guard
+from epochzero.web.guard import LOGGER, RequestGuard
 from epochzero.web.metrics import Metrics
 from epochzero.web.problems import PROBLEMS
 from epochzero.web.settings import Settings
@@ -53,7 +53,7 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=_lifespan,
     )
     prepare(app, settings, metrics)
-    app.add_middleware(Guard, settings=settings, metrics=metrics)
+    app.add_middleware(RequestGuard, settings=settings, metrics=metrics)
     if settings.provider is not None:
         from starlette.middleware.sessions import SessionMiddleware  # Of the extra `accounts`.
 

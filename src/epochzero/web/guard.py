@@ -56,7 +56,7 @@ class _UnreadError(Exception):
     """The client does not read the response."""
 
 
-class Guard:
+class RequestGuard:
     """ASGI middleware in front of the application."""
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:

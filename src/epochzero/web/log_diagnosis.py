@@ -20,7 +20,7 @@ from epochzero.diagnose import Diagnosis, Facts
 from epochzero.diagnose.model import FAILURES
 from epochzero.errors import InputError
 from epochzero.run.records.identity import new_job
-from epochzero.run.records.model import Conclusion, End, Output, Record, Snapshot, Start
+from epochzero.run.records.model import Conclusion, End, JobSnapshot, Output, Record, Start
 from epochzero.store.issues import PARTITION
 from epochzero.store.outcomes import IMAGES
 from epochzero.store.recorder import Ending
@@ -189,7 +189,7 @@ def _records(
         End(end, took, code),
     ]
     if about.commit or variables:
-        records.insert(1, Snapshot(start, 0.0, variables=variables, commit=about.commit))
+        records.insert(1, JobSnapshot(start, 0.0, variables=variables, commit=about.commit))
     if code:
         cost = about.gpus * took / 3600
         records.append(Conclusion(end, took, diagnosis=found.to_dict(), gpu_hours=cost))

@@ -19,7 +19,7 @@ _OPTIONAL = ("groups_claim", "name_claim", "scope")
 _LONGEST_NAME = 100
 
 
-class RefusedError(Exception):
+class SignInError(Exception):
     """Nobody can sign in, or not this person; the message says why."""
 
 

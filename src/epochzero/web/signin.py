@@ -19,7 +19,7 @@ from epochzero.store.teams import (
     viewer_of,
 )
 from epochzero.web.access import COOKIE, CheckedForm, Reads, audit, refused
-from epochzero.web.provider import CALLBACK, Membership, RefusedError
+from epochzero.web.provider import CALLBACK, Membership, SignInError
 from epochzero.web.state import Service, ServiceState
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ async def to_provider(
     request.session.update(next=_own(next)[:_LONGEST_PATH], team=team[:_LONGEST_PATH])
     try:
         return await accounts.to_provider(request)
-    except RefusedError as problem:
+    except SignInError as problem:
         return _page(service, next, str(problem), 502)
 
 
@@ -103,7 +103,7 @@ async def from_provider(request: Request, service: ServiceState) -> Response:
     next, team = (str(request.session.get(name, "")) for name in ("next", "team"))
     try:
         person = await accounts.person(request)
-    except RefusedError as problem:
+    except SignInError as problem:
         await run_in_threadpool(refused, request, service)
         return _page(service, next, str(problem), 403)
     request.session.clear()

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.check.dryrun.child.emit import Records
+from epochzero.check.dryrun.child.emit import RecordPipe
 from epochzero.check.dryrun.child.loops import OutOfTime, Runtime
 from epochzero.check.dryrun.child.rewrite import RUNTIME, rewritten
 
@@ -24,7 +24,7 @@ from epochzero.check.dryrun.child.rewrite import RUNTIME, rewritten
 def runtime() -> Iterator[Runtime]:
     """The runtime that rewritten code finds, with time enough."""
     reading, writing = os.pipe()
-    made = Runtime(Records(writing), 60.0, patience=0.0)
+    made = Runtime(RecordPipe(writing), 60.0, patience=0.0)
     setattr(builtins, RUNTIME, made)
     yield made
     delattr(builtins, RUNTIME)
@@ -312,7 +312,7 @@ got = {{item for item in seen}}
     wanted = {"items": list(items), "seen": []}  # type: dict[str, Any]
     exec(source, wanted)
     reading, writing = os.pipe()
-    setattr(builtins, RUNTIME, Runtime(Records(writing), 60.0, patience=0.0))
+    setattr(builtins, RUNTIME, Runtime(RecordPipe(writing), 60.0, patience=0.0))
     found = {"__file__": "job.py", **names}
     exec(compile(rewritten(ast.parse(source)), "job.py", "exec"), found)
     os.close(reading)

@@ -11,7 +11,7 @@ from epochzero.check.dryrun.contain import best_containment
 from epochzero.check.dryrun.contain.model import Exit
 from epochzero.check.dryrun.model import Mode
 from epochzero.check.dryrun.reconciliation import Answer, RunOutcome, agreed
-from epochzero.check.dryrun.records import ErrorRecord, Frame, Record, UnfitRecord
+from epochzero.check.dryrun.records import ErrorRecord, FrameRecord, Record, UnfitRecord
 from epochzero.check.findings import Finding, SourceLocation, Unknown
 
 ENDED = Exit("", 1, "", "", 1.0, 0, "", 0, (), 0, (), 0, best_containment())
@@ -24,7 +24,7 @@ UNKNOWN = Unknown("the code after this line", "it needs a GPU", SourceLocation("
 def outcome(
     mode: Mode, answer: Answer | None, message: str = "", *, record: Record | None = None
 ) -> RunOutcome:
-    frames = (Frame("/lib/torch/functional.py", 1),)
+    frames = (FrameRecord("/lib/torch/functional.py", 1),)
     raised = ErrorRecord("RuntimeError", message, frames=frames)
     return RunOutcome(DryRunAttempt(DryRunPlan(mode), ENDED, (record or raised,)), answer)
 
@@ -88,7 +88,7 @@ def test_a_torch_that_cannot_pretend() -> None:
 
 
 def test_what_fails_among_processes_counts_only_where_all_of_them_are() -> None:
-    frames = (Frame("/lib/torch/distributed/device_mesh.py", 9),)
+    frames = (FrameRecord("/lib/torch/distributed/device_mesh.py", 9),)
     raised = ErrorRecord(
         "RuntimeError", "Mesh should not be bigger than the world size 1", frames=frames
     )

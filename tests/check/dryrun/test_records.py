@@ -11,7 +11,7 @@ from epochzero.check.dryrun.records import (
     LONGEST_TEXT,
     MOST_RECORDS,
     ErrorRecord,
-    Frame,
+    FrameRecord,
     VisitRecord,
     read,
 )
@@ -42,7 +42,7 @@ def test_records_are_typed() -> None:
     reached, raised = read(json.dumps(line).encode() for line in lines)
     assert reached == VisitRecord("save", "training", "t.py", 3)
     assert raised == ErrorRecord(
-        "KeyError", "'x'", certain=True, frames=(Frame("t.py", 3, "f", "f()"),)
+        "KeyError", "'x'", certain=True, frames=(FrameRecord("t.py", 3, "f", "f()"),)
     )
 
 

@@ -38,7 +38,14 @@ from epochzero.run.observers.stacks import Stack, StackReader, kernel_stack
 from epochzero.run.process.usage import ProcessTree
 from epochzero.run.process.watcher import Watcher
 from epochzero.run.records.clock import Clock
-from epochzero.run.records.model import Conclusion, JobEvent, JobProgress, Record, Sample, Snapshot
+from epochzero.run.records.model import (
+    Conclusion,
+    JobEvent,
+    JobProgress,
+    JobSnapshot,
+    Record,
+    Sample,
+)
 from tests.ports import unused_port
 from tests.run.conftest import Kept
 from tests.run.trees import SLEEPER, job, until
@@ -568,7 +575,7 @@ def test_a_run_measures_and_ends_hung_ranks(run: Run, kept: Kept) -> None:
     done = run("--grace", "1", "--", sys.executable, "-c", launch(SLEEPER, failing))
     assert done.returncode == 0
     kinds = {type(record) for record in kept.records}
-    assert {Snapshot, Sample, JobProgress} <= kinds
+    assert {JobSnapshot, Sample, JobProgress} <= kinds
     assert {"rank_lost", "ended_hung_ranks"} <= set(kept.events)
     samples = [record for record in kept.records if isinstance(record, Sample)]
     assert max(sample.processes for sample in samples) == 3

@@ -21,7 +21,7 @@ from epochzero.run.observers.snapshot import (
 )
 from epochzero.run.process.usage import ProcessTree
 from epochzero.run.records.clock import Clock
-from epochzero.run.records.model import Record, Snapshot
+from epochzero.run.records.model import JobSnapshot, Record
 from tests.run.trees import SLEEPER, job, until
 from tests.waiting import bounded_work
 
@@ -46,7 +46,7 @@ def git(folder: Path, *words: str) -> str:
     ).stdout.strip()
 
 
-def of(folder: Path, program: Path | None = None, **environment: str) -> Snapshot:
+def of(folder: Path, program: Path | None = None, **environment: str) -> JobSnapshot:
     return take(Clock(), folder, environment, program)
 
 
@@ -146,7 +146,7 @@ def test_a_snapshot_is_taken_once(tmp_path: Path) -> None:
             records += watcher.tick()
         records += watcher.ended()
     (snapshot,) = records
-    assert isinstance(snapshot, Snapshot)
+    assert isinstance(snapshot, JobSnapshot)
     assert "pytest" in snapshot.packages
 
 

@@ -6,7 +6,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from epochzero.run.records.model import Conclusion, Decision, End, JobEvent, Output, Snapshot
+from epochzero.run.records.model import (
+    Conclusion,
+    Decision,
+    End,
+    JobEvent,
+    JobSnapshot,
+    Output,
+)
 from epochzero.store.database import Database
 from epochzero.store.recorder import take_in
 from tests.store.jobs import DIAGNOSIS, FINDING, Runs, started, whole
@@ -67,7 +74,7 @@ def _ranks(database: Database, runs: Runs, begin: float) -> None:
         records = [
             started("ranks", rank=rank, host=f"node{rank}", world_size=4, time=begin, name="pretrain",
                     target="cluster"),
-            Snapshot(begin, 0.1, python="3.11.9", packages={"torch": f"2.1{rank}.0"}),
+            JobSnapshot(begin, 0.1, python="3.11.9", packages={"torch": f"2.1{rank}.0"}),
             Output(begin + took, took, "output", ("output.log",), 12),
             End(begin + took, took, 1, why="" if rank == 2 else "another_rank"),
         ]  # fmt: skip
@@ -86,7 +93,7 @@ def _hostile(database: Database, runs: Runs, begin: float) -> None:
     words = {"name": HOSTILE, "user": HOSTILE, "host": HOSTILE, "folder": HOSTILE}
     records = [
         started("hostile", time=begin, command=(HOSTILE,), **words),
-        Snapshot(begin, 0.1, python=HOSTILE, packages={HOSTILE: HOSTILE}),
+        JobSnapshot(begin, 0.1, python=HOSTILE, packages={HOSTILE: HOSTILE}),
         JobEvent(begin + 5, 5.0, "stall", HOSTILE),
         Output(begin + 60, 60.0, "output", ("output.log",), 12),
         End(begin + 60, 60.0, 1),

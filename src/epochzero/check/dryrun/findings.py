@@ -17,7 +17,7 @@ from epochzero.check.dryrun.contain.model import Exit
 from epochzero.check.dryrun.hangs import RULE as HANGS
 from epochzero.check.dryrun.hangs import hang
 from epochzero.check.dryrun.places import place_of
-from epochzero.check.dryrun.records import ErrorRecord, Frame, HangRecord, NaN, ResumeRecord
+from epochzero.check.dryrun.records import ErrorRecord, FrameRecord, HangRecord, NaN, ResumeRecord
 from epochzero.check.findings import Finding, Severity, SourceLocation, Unknown
 from epochzero.check.launch.model import COMMAND, Job
 from epochzero.check.target.model import Target
@@ -158,11 +158,11 @@ def _said(failed: DryRunFailure, job: Job) -> SourceLocation:
     return next((at for word, at in given if word.partition("=")[0] in refused), job.at)
 
 
-def _of_parser(frames: Sequence[Frame]) -> bool:
+def _of_parser(frames: Sequence[FrameRecord]) -> bool:
     return bool(frames) and frames[-1].path.endswith("argparse.py")
 
 
-def _own(frames: Sequence[Frame], job: Job) -> list[Frame]:
+def _own(frames: Sequence[FrameRecord], job: Job) -> list[FrameRecord]:
     """The frames of the user's own code."""
     roots = [job.base, job.folder, *([job.script.parent] if job.script else [])]
     return [

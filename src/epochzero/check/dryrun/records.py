@@ -122,7 +122,7 @@ class ResumeRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class FrameRecord:
     """A frame of the error that ended the script."""
 
     path: str = ""
@@ -151,7 +151,7 @@ class ErrorRecord:
     phase: str = ""
     certain: bool = False
     taken: int = 0
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[FrameRecord, ...] = ()
     layer: Mapping[str, Any] | None = None
     rank: int = 0
     trace: str = ""
@@ -189,7 +189,7 @@ class RankPosition:
 
     rank: int = 0
     phase: str = ""
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[FrameRecord, ...] = ()
     loops: tuple[LoopPosition, ...] = ()
     visited: frozenset[str] = frozenset()
 
@@ -311,7 +311,7 @@ def _fitting(kind: type[Any], parsed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _NESTED: Mapping[str, type[Any]] = {
-    "frames": Frame,
+    "frames": FrameRecord,
     "loops": LoopPosition,
     "ranks": RankPosition,
 }

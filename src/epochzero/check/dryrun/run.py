@@ -46,7 +46,7 @@ from epochzero.check.dryrun.records import (
     DifferenceRecord,
     EndRecord,
     ErrorRecord,
-    Frame,
+    FrameRecord,
     HangRecord,
     NaN,
     PassRecord,
@@ -282,7 +282,7 @@ _NUMBER = re.compile(r"\d+")
 _LENGTH = re.compile(r"length (\d{1,18})")
 
 
-def _waiting(run: DryRunAttempt) -> list[tuple[int, tuple[Frame, ...]]]:
+def _waiting(run: DryRunAttempt) -> list[tuple[int, tuple[FrameRecord, ...]]]:
     return [(rank.rank, rank.frames) for rank in run.hung.ranks] if run.hung else []
 
 

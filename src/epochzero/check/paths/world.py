@@ -1,6 +1,6 @@
 """The accesses of the program to paths, in order: what certainly fails, and what cannot be decided.
 
-Each access gives at most one `Problem`, under the most specific rule.
+Each access gives at most one `AccessProblem`, under the most specific rule.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WRITES = ("writes", "appends", "creates", "makes")
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class AccessProblem:
     """A problem of one access.
 
     Attributes:
@@ -90,7 +90,7 @@ class World:
 
     def __init__(self, program: Program, target: Target) -> None:
         self.platform = Platform(program.job, target)
-        self.problems: list[Problem] = []
+        self.problems: list[AccessProblem] = []
         self.unknowns: list[Unknown] = []
         self.opened: list[InputFile] = []
         self._program = program
@@ -406,7 +406,7 @@ class World:
     ) -> None:
         if (rule, path) not in self._reported:
             self._reported.add((rule, path))
-            self.problems.append(Problem(rule, access, path, severity, detail))
+            self.problems.append(AccessProblem(rule, access, path, severity, detail))
 
 
 def _resumes(access: Access) -> bool:

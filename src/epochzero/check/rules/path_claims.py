@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from epochzero.check.paths.faults import Faulty, faults_of
-from epochzero.check.paths.world import Problem, World
+from epochzero.check.paths.world import AccessProblem, World
 from epochzero.check.rule import Claim, JobView, claim_at
 
 Texts: TypeAlias = tuple[str, str, str]
@@ -14,7 +14,7 @@ Texts: TypeAlias = tuple[str, str, str]
 
 
 def path_check(
-    rule: str, describe: Callable[[Problem, World], Texts]
+    rule: str, describe: Callable[[AccessProblem, World], Texts]
 ) -> Callable[[JobView], Iterator[Claim]]:
     """Return the check of a rule about paths.
 

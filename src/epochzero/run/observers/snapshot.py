@@ -16,7 +16,7 @@ from epochzero.errors import InputError
 from epochzero.run.process.usage import ProcessTree, environment_of, is_python
 from epochzero.run.process.watcher import Watcher, load
 from epochzero.run.records.clock import Clock
-from epochzero.run.records.model import Record, Snapshot
+from epochzero.run.records.model import JobSnapshot, Record
 
 if TYPE_CHECKING:
     from epochzero.check.target import PythonInstallation
@@ -33,7 +33,7 @@ _PATIENCE_S = 10.0
 
 
 class SnapshotWatcher(Watcher):
-    """A watcher that leaves one `Snapshot`: as soon as the job's Python runs."""
+    """A watcher that leaves one `JobSnapshot`: as soon as the job's Python runs."""
 
     def __init__(
         self, command: Sequence[str], folder: Path, environment: Mapping[str, str]
@@ -77,7 +77,7 @@ class SnapshotWatcher(Watcher):
 
 def take(
     clock: Clock, folder: Path, environment: Mapping[str, str], program: Path | None
-) -> Snapshot:
+) -> JobSnapshot:
     """The snapshot of a job.
 
     Args:
@@ -100,7 +100,7 @@ def take(
             interpreter = None
     found = gpus(environment)
     repository = _Repository(folder)
-    return Snapshot(
+    return JobSnapshot(
         time,
         elapsed,
         python=".".join(map(str, (interpreter and interpreter.version) or ())),

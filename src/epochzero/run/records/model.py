@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from epochzero.errors import InputError
 
@@ -66,7 +66,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class JobSnapshot:
     """The environment that an attempt ran in; secrets are hidden.
 
     Attributes:
@@ -281,15 +281,19 @@ class Note:
 
 
 Record = (
-    Start | Snapshot | Sample | JobProgress | JobEvent | Output | End | Conclusion | Decision | Note
+    Start
+    | JobSnapshot
+    | Sample
+    | JobProgress
+    | JobEvent
+    | Output
+    | End
+    | Conclusion
+    | Decision
+    | Note
 )
 
-_KINDS: dict[str, type[Record]] = {
-    cls.kind: cls
-    for cls in (
-        Start, Snapshot, Sample, JobProgress, JobEvent, Output, End, Conclusion, Decision, Note,
-    )
-}  # fmt: skip
+_KINDS: dict[str, type[Record]] = {cls.kind: cls for cls in get_args(Record)}
 
 
 def to_dict(record: Record) -> dict[str, Any]:

@@ -56,7 +56,7 @@ from epochzero.check.dryrun.child import (  # noqa: E402
 )
 from epochzero.check.dryrun.child.agreement import Agreement  # noqa: E402
 from epochzero.check.dryrun.child.deepspeed import StandIn  # noqa: E402
-from epochzero.check.dryrun.child.emit import Records  # noqa: E402
+from epochzero.check.dryrun.child.emit import RecordPipe  # noqa: E402
 from epochzero.check.dryrun.child.frames import Roots, behind, described, text_of, walked  # noqa: E402
 from epochzero.check.dryrun.child.imports import Finder, compiled  # noqa: E402
 from epochzero.check.dryrun.child.loops import OutOfTime, Runtime, loops_around  # noqa: E402
@@ -76,13 +76,13 @@ from epochzero.check.dryrun.child.resume import way  # noqa: E402
 from epochzero.check.dryrun.child.rewrite import RUNTIME  # noqa: E402
 from epochzero.check.dryrun.child.sites import sites  # noqa: E402
 from epochzero.check.dryrun.child.synthesized import put  # noqa: E402
-from epochzero.check.dryrun.child.waiting import HangWatcher, described_frame  # noqa: E402
+from epochzero.check.dryrun.child.waiting import WaitReporter, described_frame  # noqa: E402
 
 MOST_IN_A_PIPE = 1 << 15
 LONGEST_TRACE = 4000
 
 
-class DryRun:
+class ChildRun:
     """One run of one job.
 
     Args:
@@ -96,7 +96,7 @@ class DryRun:
         launches: number of ranks that the script would have started; 0 if none.
     """
 
-    def __init__(self, spec: dict[str, Any], records: Records) -> None:
+    def __init__(self, spec: dict[str, Any], records: RecordPipe) -> None:
         self._spec = spec
         self._records = records
         self._roots = Roots(spec["roots"])
@@ -138,7 +138,7 @@ class DryRun:
 
         def body(number: int) -> int:
             self._rank = number
-            HangWatcher(self._records, self._runtime, self._roots, self._phases.of).start()
+            WaitReporter(self._records, self._runtime, self._roots, self._phases.of).start()
             status = self._ran()
             if onward := self._onward(status):
                 self._records.emit("onward", **onward)
@@ -418,13 +418,13 @@ def _without_ours(shown: traceback.TracebackException | None) -> None:
 def main() -> None:
     """Reads the spec, runs the job and leaves as it did."""
     descriptor, records_out = int(sys.argv[1]), int(sys.argv[2])
-    records = Records(records_out)
+    records = RecordPipe(records_out)
     with os.fdopen(descriptor, "rb") as file:
         spec = json.load(file)
     environment, folder = dict(os.environ), os.getcwd()
     _contain(records, Roots(spec["roots"]))
     began = time.monotonic()
-    dry = DryRun(spec, records)
+    dry = ChildRun(spec, records)
     status, onward = dry.run()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -442,7 +442,7 @@ def main() -> None:
     os._exit(status & 0xFF)
 
 
-def _contain(records: Records, roots: Roots) -> None:
+def _contain(records: RecordPipe, roots: Roots) -> None:
     """Report what leaves the process, and hold it back where nothing else does."""
 
     def emit(record: dict[str, Any]) -> None:

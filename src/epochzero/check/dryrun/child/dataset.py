@@ -25,7 +25,7 @@ def main() -> None:
     """Reads the spec, draws the items and writes a record for each, and one of what went wrong."""
     # It makes the modules next to this one importable, and takes their folder from the path.
     runpy.run_path(os.path.join(os.path.dirname(os.path.abspath(__file__)), "__main__.py"))
-    records = import_module("epochzero.check.dryrun.child.emit").Records(int(sys.argv[2]))
+    records = import_module("epochzero.check.dryrun.child.emit").RecordPipe(int(sys.argv[2]))
     guard = import_module("epochzero.check.dryrun.child.guard")
     with os.fdopen(int(sys.argv[1]), "rb") as file:
         spec = json.load(file)

@@ -11,7 +11,7 @@ LONGEST_TEXT = 4000
 MOST_RECORDS = 5000
 
 
-class Records:
+class RecordPipe:
     """The pipe to the parent.
 
     Args:

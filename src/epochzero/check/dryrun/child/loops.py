@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from epochzero.check.dryrun.child.agreement import Agreement
-from epochzero.check.dryrun.child.emit import Records
+from epochzero.check.dryrun.child.emit import RecordPipe
 from epochzero.check.dryrun.child.kept import Find, Gap, Growth, IterationMemory, Lists, filled
 from epochzero.check.dryrun.child.sources import UNKNOWN, Enumerated, Source, source_of
 
@@ -71,7 +71,7 @@ class Runtime:
 
     def __init__(
         self,
-        records: Records,
+        records: RecordPipe,
         seconds: float,
         *,
         whole: bool = False,

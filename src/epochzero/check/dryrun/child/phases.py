@@ -20,7 +20,7 @@ from importlib import import_module
 from types import FrameType
 from typing import Any
 
-from epochzero.check.dryrun.child.emit import Records
+from epochzero.check.dryrun.child.emit import RecordPipe
 from epochzero.check.dryrun.child.frames import Roots
 from epochzero.check.dryrun.child.largest import largest_second
 from epochzero.check.dryrun.child.loops import Runtime, limiters
@@ -62,7 +62,7 @@ class Phases:
     """
 
     def __init__(
-        self, records: Records, runtime: Runtime, roots: Roots, *, real: bool, batch: int = 0
+        self, records: RecordPipe, runtime: Runtime, roots: Roots, *, real: bool, batch: int = 0
     ) -> None:
         self._records = records
         self._runtime = runtime

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from epochzero.check.dryrun.child.emit import Records
+from epochzero.check.dryrun.child.emit import RecordPipe
 
 GRACE_S = 1.0
 """After the first failure, for failures of the other ranks that have the same cause."""
@@ -114,7 +114,7 @@ def run_ranks(
     numbers: Sequence[int],
     environments: Mapping[int, Mapping[str, str]],
     body: Callable[[int], int],
-    records: Records,
+    records: RecordPipe,
 ) -> tuple[int, dict[str, Any] | None]:
     """Run all ranks to their end.
 
@@ -133,7 +133,7 @@ def run_ranks(
 
 
 def _started(
-    number: int, environment: Mapping[str, str], body: Callable[[int], int], records: Records
+    number: int, environment: Mapping[str, str], body: Callable[[int], int], records: RecordPipe
 ) -> DryRunRank:
     reading, writing = os.pipe()
     sys.stdout.flush()
@@ -161,7 +161,7 @@ class _Supervision:
         hung: whether they were stopped because all of them waited.
     """
 
-    def __init__(self, ranks: Sequence[DryRunRank], records: Records) -> None:
+    def __init__(self, ranks: Sequence[DryRunRank], records: RecordPipe) -> None:
         self.ranks = ranks
         self._records = records
         self._told: set[str] = set()
@@ -228,7 +228,9 @@ class _Supervision:
 # -- What it means for the job -----------------------------------------------------------------
 
 
-def _reported(ranks: Sequence[DryRunRank], records: Records) -> tuple[int, dict[str, Any] | None]:
+def _reported(
+    ranks: Sequence[DryRunRank], records: RecordPipe
+) -> tuple[int, dict[str, Any] | None]:
     """Write the record of the end of the job, which is that of the rank that decides it."""
     errors = [rank for rank in ranks if rank.raised]
     at_once = len({_user_line(rank) for rank in errors if _UNEQUAL.search(_message(rank))}) < 2

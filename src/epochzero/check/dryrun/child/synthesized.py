@@ -9,10 +9,10 @@ import os
 import shutil
 from collections.abc import Sequence
 
-from epochzero.check.dryrun.child.emit import Records
+from epochzero.check.dryrun.child.emit import RecordPipe
 
 
-def put(made: Sequence[tuple[str, str]], records: Records) -> None:
+def put(made: Sequence[tuple[str, str]], records: RecordPipe) -> None:
     """Copy each file or folder to its path; what cannot be put there is reported.
 
     Args:

@@ -54,7 +54,7 @@ def user_place() -> tuple[str, int]:
     return "", 0
 
 
-class Trace:
+class TraceRecorder:
     """The events, while the program runs.
 
     Attributes

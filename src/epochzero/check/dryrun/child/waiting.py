@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any
 
-from epochzero.check.dryrun.child.emit import Records
+from epochzero.check.dryrun.child.emit import RecordPipe
 from epochzero.check.dryrun.child.frames import Roots
 from epochzero.check.dryrun.child.loops import Runtime, loops_around
 
@@ -26,7 +26,7 @@ GROUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "group.py")
 _NOT_FOR_RANKS = ("/torch/utils/data/", "/torch/multiprocessing/")
 
 
-class HangWatcher(threading.Thread):
+class WaitReporter(threading.Thread):
     """Reports ``waiting`` and ``moving`` of the thread that creates it.
 
     Args:
@@ -36,7 +36,9 @@ class HangWatcher(threading.Thread):
         phase_of: the phase in which code with these frames runs.
     """
 
-    def __init__(self, records: Records, runtime: Runtime, roots: Roots, phase_of: PhaseOf) -> None:
+    def __init__(
+        self, records: RecordPipe, runtime: Runtime, roots: Roots, phase_of: PhaseOf
+    ) -> None:
         super().__init__(daemon=True)
         self._records, self._runtime, self._roots = records, runtime, roots
         self._phase_of = phase_of

@@ -26,7 +26,7 @@ from epochzero.check.dryrun.child.fake.mode import FakeGpu, activated
 from epochzero.check.dryrun.child.fake.saved import by_shape
 from epochzero.check.dryrun.child.fake.shim import Unfit, install
 from epochzero.check.dryrun.child.fake.values import known, unknown_tensor
-from epochzero.check.dryrun.child.trace import Trace, user_place
+from epochzero.check.dryrun.child.trace import TraceRecorder, user_place
 from epochzero.injected.gpus.device import pretended
 from epochzero.injected.gpus.replacement import replaced
 
@@ -45,7 +45,7 @@ class FakeGpuFacts:
     """
 
     def __init__(self) -> None:
-        self.trace = Trace()
+        self.trace = TraceRecorder()
         self.assumptions: Counter[tuple[str, str, int]] = Counter()
         self.saved: dict[str, int] = {}
 
