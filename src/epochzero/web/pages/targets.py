@@ -9,8 +9,8 @@ from fastapi import Query, Request, Response
 
 from epochzero.number_formats import counted
 from epochzero.store.differences import (
-    Environment,
     EnvironmentDifference,
+    JobEnvironment,
     differing,
     environment,
     target_counts,
@@ -41,7 +41,7 @@ def targets(
 ) -> Response:
     """Shows the targets of a period, or the differences between two environments."""
     asked = asked_period(days, since, until)
-    pair: tuple[Environment, Environment] | None = None
+    pair: tuple[JobEnvironment, JobEnvironment] | None = None
     found: Sequence[EnvironmentDifference] = ()
     if left and right:
         pair = environment(store, viewer.team, left), environment(store, viewer.team, right)
@@ -68,7 +68,7 @@ def targets(
 
 
 def _now(
-    pair: tuple[Environment, Environment] | None, found: Sequence[EnvironmentDifference]
+    pair: tuple[JobEnvironment, JobEnvironment] | None, found: Sequence[EnvironmentDifference]
 ) -> Sequence[Step]:
     if pair is None:
         return (
