@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from epochzero.diagnose.catalog import Catalog, Signature, builtin
 from epochzero.diagnose.ending import absence, earlier_failures
+from epochzero.diagnose.explanation import hint
 from epochzero.diagnose.facts import Facts, find_facts
 from epochzero.diagnose.model import CodeFrame, Consequence, Diagnosis, ExceptionInfo, Root
 from epochzero.diagnose.reading import prepare
@@ -163,7 +164,8 @@ class Diagnoser:
         restarts = max((read.restarts for read in reads), default=0)
         timeline = order(events, self.catalog, failed=bool(facts.exit_status), restarts=restarts)
         notes = tuple(note for read in reads for note in (*read.damage, *read.notes))
-        notes = (*notes, *earlier_failures(timeline), *facts.notes)
+        notes = (*notes, *earlier_failures(timeline), *hint(timeline.root, timeline.judged))
+        notes = (*notes, *facts.notes)
         found = _with_absent_rank(replace(verdict(timeline, job), notes=notes), timeline)
         if self.look_around and found.category == "path_not_found":
             found = _with_nearest_path(found)

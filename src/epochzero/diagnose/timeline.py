@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from epochzero.diagnose.catalog import Catalog
+from epochzero.diagnose.explanation import failed_step
 from epochzero.diagnose.judgment import JudgedEvent, judge
 from epochzero.diagnose.root_cause import select_root
 from epochzero.diagnose.survival import without_survived
@@ -34,4 +35,6 @@ def order(
     """
     judged = tuple(judge(event, catalog, number) for number, event in enumerate(events))
     judged = without_survived(judged, failed=failed, restarts=restarts)
-    return Timeline(*select_root(judged, failed=failed), judged)
+    root, candidates = select_root(judged, failed=failed)
+    step = root and failed_step(root, judged)
+    return Timeline(step or root, candidates, judged)
