@@ -8,6 +8,7 @@ from epochzero.check.view.torch_usage import does_anywhere, has_framework_loop, 
 
 def _check(view: JobView) -> Claims:
     gives = does_anywhere(view.program, "backward", "grad", "autograd", "manual_backward", "func")
+    gives |= any(one.module in ("torch.autograd", "torch.func") for one in view.program.imports)
     if gives or has_framework_loop(view.program):
         return
     for call in optimizer_steps(view.program):
@@ -56,6 +57,12 @@ RULE = Rule(
         ---- ignored if
         -    optimizer.step()
         +    optimizer.step(lambda: loss)
+        ---- ignored if
+         from torch import nn
+        +from torch.autograd import backward
+        ---- ignored if
+         from torch import nn
+        +from torch.distributed.pipelining import ScheduleGPipe
         ---- ignored if
         -for step in range(100):
         -    loss = model(torch.rand(8, 4)).mean()

@@ -10,11 +10,12 @@ from epochzero.check.program.model import Program
 from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant, Instance, Value
 
-_FRAMEWORKS = frozenset(
-    """
+_FRAMEWORKS = tuple(
+    f"{name}."
+    for name in """
     accelerate apex catalyst composer deepspeed fabric fairscale fastai horovod ignite keras
-    lightning lightning_fabric monai pytorch_lightning skorch tensorflow torch_xla torchbearer
-    transformers trl
+    lightning lightning_fabric monai pytorch_lightning skorch tensorflow torch.distributed.pipelining
+    torch_xla torchbearer transformers trl
     """.split()
 )
 _SCALERS = (
@@ -41,7 +42,7 @@ def does_anywhere(program: Program, *names: str) -> bool:
 
 def has_framework_loop(program: Program) -> bool:
     """Whether the job imports a library with its own training loops, which may do what seems to be missing."""
-    return any(imported.module.partition(".")[0] in _FRAMEWORKS for imported in program.imports)
+    return any(f"{imported.module}.".startswith(_FRAMEWORKS) for imported in program.imports)
 
 
 def backward_calls(program: Program) -> Iterator[LibraryCall]:
