@@ -661,3 +661,80 @@ def test_a_job_imports_the_epochzero_of_its_own_python(tmp_path: Path) -> None:
     )
     assert not found.findings
     assert found.dry[0].ended == "finished"
+
+
+def test_an_error_that_was_survived_is_not_the_one_that_ended_the_script(tmp_path: Path) -> None:
+    script = """
+    import traceback
+    try:
+        torch.load("warm.pt")
+    except FileNotFoundError:
+        traceback.print_exc()
+        print("no warm start")
+    nn.Linear(8, 4)(torch.randn(2, 9))
+    """
+    (one,) = dry(tmp_path, script).findings
+    assert (one.place.line, one.category) == (15, "tensor_mismatch")
+    assert "No such file" not in one.message
+    assert "mat1 and mat2" in one.consequence
+
+
+def test_an_error_that_the_script_logs_before_it_exits_is_reported_where_it_occurs(
+    tmp_path: Path,
+) -> None:
+    script = """
+    import logging, sys
+    def main():
+        nn.Linear(8, 4)(torch.randn(2, 9))
+    try:
+        main()
+    except Exception:
+        logging.exception("training failed")
+        sys.exit(1)
+    """
+    (one,) = dry(tmp_path, script).findings
+    assert (one.place.line, one.category) == (11, "tensor_mismatch")
+
+
+def test_code_that_handles_an_error_may_exit_for_another_reason(tmp_path: Path) -> None:
+    script = """
+    import sys
+    def without_config():
+        print("error: --config is required", file=sys.stderr)
+        sys.exit(2)
+    try:
+        {}["config"]
+    except KeyError:
+        without_config()
+    """
+    (one,) = dry(tmp_path, script).findings
+    assert one.place.line == 12
+
+
+@pytest.mark.parametrize("options", ["check=True", "check=True, capture_output=True, text=True"])
+def test_the_error_of_a_program_that_the_script_starts_is_the_cause(
+    tmp_path: Path, options: str
+) -> None:
+    (tmp_path / "prepare.py").write_text("import json\njson.loads('{broken')\n")
+    script = f"""
+    import subprocess, sys
+    subprocess.run([sys.executable, "prepare.py"], {options})
+    """
+    (one,) = dry(tmp_path, script).findings
+    assert (one.place.path, one.place.line) == ("prepare.py", 2)
+    assert "JSONDecodeError" in one.consequence
+
+
+def test_the_error_of_a_process_explains_what_its_parent_raises(tmp_path: Path) -> None:
+    script = """
+    import multiprocessing
+    def work():
+        nn.Linear(8, 4)(torch.randn(2, 9))
+    process = multiprocessing.get_context("fork").Process(target=work)
+    process.start()
+    process.join()
+    if process.exitcode:
+        raise RuntimeError("a worker failed")
+    """
+    (one,) = dry(tmp_path, script).findings
+    assert one.category == "tensor_mismatch"

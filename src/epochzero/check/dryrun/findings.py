@@ -82,13 +82,9 @@ def failure(failed: DryRunFailure, job: Job, target: Target) -> Finding | Unknow
         return Unknown("the code after this line", reason, place)
     ended = failed.ended
     facts = Facts(exit_code=ended.code or 1)
-    # What the other ranks print after the first failure is about that failure.
-    shown = (failed.raised.trace if failed.raised else "") or ended.output
-    # Of an error that quotes another process (torch.multiprocessing.spawn), only the error there counts.
-    shown = shown.rpartition("terminated with the following error:\n")[2]
-    found = Diagnoser().diagnose([Log("dry run", text=shown.encode())], facts)
-    if failed.raised is None and place.path == COMMAND and found.user_frame:
-        frame = found.user_frame
+    found = Diagnoser().diagnose([Log("dry run", text=_explanation(failed).encode())], facts)
+    in_output = _is_of_program(failed.raised) or (failed.raised is None and place.path == COMMAND)
+    if in_output and (frame := found.user_frame):
         place = place_of(frame.file, frame.line or 0, job, frame.code)
     return Finding(
         rule="dry-run-crashed" if ended.signal else "dry-run-failed",
@@ -101,6 +97,26 @@ def failure(failed: DryRunFailure, job: Job, target: Target) -> Finding | Unknow
         fix=_fix(failed, found, job),
         via=_via(failed, job, place),
     )
+
+
+def _explanation(failed: DryRunFailure) -> str:
+    """The text that explains the end: the traceback that ended the script, or the whole output.
+
+    Of an error that quotes another process (torch.multiprocessing.spawn), only the error there counts. What
+    processes of the job print when they fail comes before what their parent then raises.
+    """
+    trace, output = failed.raised.trace if failed.raised else "", failed.ended.output
+    shown = output if not trace or _OF_PROCESS.search(output) else trace
+    return shown.rpartition("terminated with the following error:\n")[2]
+
+
+_OF_PROCESS = re.compile(r"^Process [\w-]+(:\d+)?:\r?\nTraceback ", re.MULTILINE)
+"""How multiprocessing prints the error that ends a process."""
+
+
+def _is_of_program(raised: ErrorRecord | None) -> bool:
+    """Whether a program that the job started has failed, whose own error is the cause."""
+    return raised is not None and raised.type == "subprocess.CalledProcessError"
 
 
 def nan_loss(record: NaN, job: Job) -> Finding:
@@ -187,7 +203,7 @@ def _via(failed: DryRunFailure, job: Job, place: SourceLocation) -> tuple[Source
 
 
 def _message(failed: DryRunFailure, found: Diagnosis) -> str:
-    rank = f" on rank {failed.raised.rank}" if failed.raised and failed.raised.rank else ""
+    rank = f" on rank {failed.raised.rank}" if failed.raised and failed.raised.rank > 0 else ""
     ended = f"The dry run failed on this line{rank}."
     if failed.resumed:
         ended = (
@@ -268,7 +284,7 @@ def _consequence(failed: DryRunFailure, found: Diagnosis) -> str:
     raised = failed.raised
     if failed.ended.signal:
         return failed.ended.why
-    if raised is not None and raised.type != "SystemExit":
+    if raised is not None and raised.type != "SystemExit" and not _is_of_program(raised):
         return f"{raised.type}: {raised.message}".strip().removesuffix(":")
     return found.root.text if found.root else failed.ended.why
 

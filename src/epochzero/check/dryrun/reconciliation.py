@@ -88,7 +88,7 @@ def _is_of_the_cpu(real: RunOutcome) -> bool:
     raised = real.run.raised or ErrorRecord()
     if _OF_SIMULATION in raised.message:
         return False
-    alone = not raised.trace
+    alone = raised.rank < 0
     in_group = bool(raised.frames) and "/torch/distributed/" in raised.frames[-1].path
     return (alone and in_group) or bool(_CPU_ONLY.search(real.shown))
 

@@ -140,8 +140,8 @@ class ErrorRecord:
         taken: number of loop iterations before it.
         frames: frames, the outermost first.
         layer: module whose call failed, if known.
-        rank: rank of the process, if the job has several.
-        trace: its traceback as text, if the job has several ranks.
+        rank: rank of the process; -1 if the job has only one.
+        trace: its traceback as text; empty if only the output explains the end.
         comparable: whether it is certain if it is the same after another number of iterations.
         operands: names in the line that failed, with their sizes, keys or values.
     """
@@ -153,7 +153,7 @@ class ErrorRecord:
     taken: int = 0
     frames: tuple[FrameRecord, ...] = ()
     layer: Mapping[str, Any] | None = None
-    rank: int = 0
+    rank: int = -1
     trace: str = ""
     comparable: bool = False
     operands: Mapping[str, str] = field(default_factory=dict)

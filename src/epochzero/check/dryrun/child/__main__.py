@@ -20,6 +20,7 @@ import time
 import traceback
 from contextlib import ExitStack, suppress
 from importlib import import_module
+from subprocess import CalledProcessError
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
@@ -56,7 +57,7 @@ from epochzero.check.dryrun.child import (  # noqa: E402
 )
 from epochzero.check.dryrun.child.agreement import Agreement  # noqa: E402
 from epochzero.check.dryrun.child.deepspeed import StandIn  # noqa: E402
-from epochzero.check.dryrun.child.emit import RecordPipe  # noqa: E402
+from epochzero.check.dryrun.child.emit import LONGEST_TEXT, RecordPipe  # noqa: E402
 from epochzero.check.dryrun.child.frames import Roots, behind, described, text_of, walked  # noqa: E402
 from epochzero.check.dryrun.child.imports import Finder, compiled  # noqa: E402
 from epochzero.check.dryrun.child.loops import OutOfTime, Runtime, loops_around  # noqa: E402
@@ -79,7 +80,7 @@ from epochzero.check.dryrun.child.synthesized import put  # noqa: E402
 from epochzero.check.dryrun.child.waiting import WaitReporter, described_frame  # noqa: E402
 
 MOST_IN_A_PIPE = 1 << 15
-LONGEST_TRACE = 4000
+FRAMES_OF_A_TRACE = 20
 
 
 class ChildRun:
@@ -294,23 +295,26 @@ class ChildRun:
             return 0
         if not isinstance(stop.code, int):
             print(stop.code, file=sys.stderr)
-        self._record(self._handled_by_library(stop) or stop)
+        self._record(self._handled_before(stop) or stop)
         return stop.code if isinstance(stop.code, int) else 1
 
-    def _handled_by_library(self, stop: SystemExit) -> BaseException | None:
-        """The error of the user's code that a library caught before it exited, as Hydra's decorator does."""
-        error = stop.__context__
-        frames = [frame for frame, _ in walked(stop.__traceback__)]
-        if error is None or self._roots.holds(frames[-1].f_code.co_filename):
+    def _handled_before(self, stop: SystemExit) -> BaseException | None:
+        """The error of the user's code that was caught and ended the script with a status and no text of its own.
+
+        Libraries do so, as Hydra's decorator does, and scripts that log what ends them. Code that is called while an
+        error is handled may exit for another reason.
+        """
+        error, frames = stop.__context__, [frame for frame, _ in walked(stop.__traceback__)]
+        if error is None or stop.__suppress_context__ or not self._users(error)[0]:
             return None
-        return error if self._users(error)[0] else None
+        caught_there = next((frame for frame, _ in walked(error.__traceback__)), None)
+        exits_there = frames[-1] is caught_there and isinstance(stop.code, int)
+        return error if exits_there or not self._roots.holds(frames[-1].f_code.co_filename) else None
 
     def _raised(self, error: BaseException) -> None:
-        shown = traceback.TracebackException.from_exception(error)
-        _without_ours(shown)
         # What came before must stand before it: what comes after an error says that it was handled.
         sys.stdout.flush()
-        print("".join(shown.format()), file=sys.stderr, end="")
+        print(_printed(error), file=sys.stderr, end="")
         self._record(error)
 
     def _record(self, error: BaseException) -> None:
@@ -322,6 +326,7 @@ class ChildRun:
             message=message,
             frames=described(trace) + behind(error) + _of_syntax(error),
             phase=self._phases.of(walked(trace)),
+            trace=_explained(error),
             **self._of_rank(error),
             layer=self._layers.explain(error) if self._layers else None,
             certain=not self._runtime.skipped
@@ -350,14 +355,11 @@ class ChildRun:
             for frame, line in walked(error.__traceback__)
         ]
         stack = list(walked(error.__traceback__))[::-1]
-        shown = traceback.TracebackException.from_exception(error)
-        _without_ours(shown)
         return {
             "at": time.monotonic(),
             "own": [frame for frame in frames if frame["own"]],
             "loops": list(loops_around(stack)),
             "visited": self._visited(),
-            "trace": "".join(shown.format())[-LONGEST_TRACE:],
         }
 
 
@@ -407,12 +409,26 @@ def _of_evaluation(error: BaseException) -> bool:
     return "inhomogeneous shape" in str(error) and "evaluation_loop" in functions
 
 
-def _without_ours(shown: traceback.TracebackException | None) -> None:
-    """Leaves the frames of the dry run out, of the errors behind the error too."""
+def _printed(error: BaseException, frames: int | None = None) -> str:
+    """The traceback of an error as Python prints it, without the frames of the dry run."""
+    shown: traceback.TracebackException | None
+    whole = shown = traceback.TracebackException.from_exception(error, limit=frames)
     while shown is not None:
         kept = [f for f in shown.stack if not f.filename.startswith(os.path.dirname(__file__))]
         shown.stack[:] = kept
         shown = shown.__cause__ or shown.__context__
+    return "".join(whole.format())
+
+
+def _explained(error: BaseException) -> str:
+    """The innermost frames of a traceback, after what a failed program wrote; empty where only the output explains the end."""
+    written = getattr(error, "stderr", None) if isinstance(error, CalledProcessError) else None
+    if isinstance(error, SystemExit) or (isinstance(error, CalledProcessError) and not written):
+        return ""
+    text = written.decode(errors="replace") if isinstance(written, bytes) else written or ""
+    text += _printed(error, -FRAMES_OF_A_TRACE)
+    half = LONGEST_TEXT // 2
+    return text if len(text) < LONGEST_TEXT else f"{text[: half - 10]}\n...\n{text[10 - half :]}"
 
 
 def main() -> None:

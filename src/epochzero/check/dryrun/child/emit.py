@@ -7,7 +7,7 @@ import os
 import threading
 from typing import Any
 
-LONGEST_TEXT = 4000
+LONGEST_TEXT = 8000
 MOST_RECORDS = 5000
 
 
