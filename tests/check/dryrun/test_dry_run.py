@@ -738,3 +738,22 @@ def test_the_error_of_a_process_explains_what_its_parent_raises(tmp_path: Path) 
     """
     (one,) = dry(tmp_path, script).findings
     assert one.category == "tensor_mismatch"
+
+
+def test_the_jobs_python_needs_no_epochzero(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = tmp_path / "without"
+    without.mkdir()
+    (without / "sitecustomize.py").write_text(
+        "import os, sys\n"
+        "sys.path[:] = [p for p in sys.path if not os.path.isdir(os.path.join(p, 'epochzero'))]\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(without))
+    script = """
+    import importlib.util
+    assert importlib.util.find_spec("epochzero") is None
+    nn.Linear(8, 4)(torch.randn(2, 9))
+    """
+    (one,) = dry(tmp_path, script).findings
+    assert (one.place.line, one.category) == (11, "tensor_mismatch")

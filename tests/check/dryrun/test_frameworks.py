@@ -102,6 +102,22 @@ def test_ranks_of_lightning(tmp_path: Path, command: Sequence[str], rank: str) -
     assert all("on rank 1" in finding.message for finding in found)
 
 
+def test_the_smaller_last_batch_of_a_trainer_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("lightning", reason="the script trains with Lightning")
+    script = """
+class Scored(Net):
+    def validation_step(self, batch, _):
+        self.scores = [*getattr(self, "scores", ()), self.fc(batch[0])]
+    def on_validation_epoch_end(self):
+        torch.stack(self.scores)
+
+validation = DataLoader(TensorDataset(*data[:70]), batch_size=8)
+lightning.Trainer(max_epochs=500, logger=False, num_sanity_val_steps=0).fit(Scored(), DataLoader(data), validation)
+"""
+    (finding,) = dry(tmp_path, LIGHTNING + script.lstrip()).findings
+    assert (finding.place.line, finding.category) == (24, "tensor_mismatch")
+
+
 def test_transformers_evaluates_and_saves(tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="the script trains with Transformers")
     pytest.importorskip("accelerate", reason="its trainer needs accelerate")

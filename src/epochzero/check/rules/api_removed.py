@@ -8,7 +8,7 @@ from epochzero.check.view.api import ApiChange, ApiUse, installed, is_gone, uses
 _CATEGORIES = {
     "import": "library_not_found",
     "attribute": "attribute_not_found",
-    "keyword": "framework_api_misuse",
+    "keyword": "illegal_argument",
     "override": "framework_api_misuse",
 }
 

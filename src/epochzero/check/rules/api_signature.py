@@ -33,7 +33,6 @@ def _check(view: JobView) -> Claims:
             unknown = _unknown(wrong)
             yield claim_at(
                 at_keyword(view.program, call.at, unknown) if unknown else call.at,
-                category=RULE.category if unknown else "illegal_argument",
                 severity=reach.severity(call.at),
                 message=f"On the target {name}() {wrong}.",
                 consequence=f"TypeError: {name.rpartition('.')[2]}() {wrong}",
@@ -88,7 +87,7 @@ def _takes_instead(signature: CallSignature) -> str:
 
 
 RULE = Rule(
-    category="framework_api_misuse",
+    category="illegal_argument",
     why="Libraries rename and remove parameters between versions. The call fails when it is "
     "reached.",
     fix="Pass the arguments that the target's version accepts.",

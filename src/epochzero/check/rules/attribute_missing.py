@@ -73,6 +73,7 @@ def _check(view: JobView) -> Claims:
             near = get_close_matches(name, others, n=1)
             yield claim_at(
                 at,
+                category="library_not_found",
                 severity=reach.severity(at),
                 message=f"{owner} has no {name}.",
                 consequence=f"ImportError: cannot import name '{name}' from '{owner}'",

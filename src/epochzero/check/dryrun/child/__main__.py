@@ -111,6 +111,7 @@ class ChildRun:
         )
         self._layers: Any = None
         self._rank: int | None = None
+        self._packages: dict[str, ModuleType] = {}
         self.launches = 0
         self._until_the_end = ExitStack()
 
@@ -185,6 +186,8 @@ class ChildRun:
 
     def _torch(self, torch: ModuleType) -> None:
         """Torch is imported: by the job, or to pretend its GPU."""
+        theirs = {name: sys.modules[name] for name in self._packages if name in sys.modules}
+        sys.modules.update(self._packages)
         self._phases.torch(torch)
         running = [value["rank"] for value in self._spec["ranks"]]
         if len(running) > 1 and torch.distributed.is_available():
@@ -194,6 +197,9 @@ class ChildRun:
         if self._spec["gpus"] and not self._fake:
             cpu_execution = import_module("epochzero.injected.gpus.cpu_execution")
             cpu_execution.install(self._spec["gpus"], self._roots.holds, self._phases.assume)
+        for name in self._packages:
+            sys.modules.pop(name)
+        sys.modules.update(theirs)
 
     def _planner(self, module: Any) -> None:
         """A checkpoint lacks the shards of processes that are only imagined: none is missed."""
@@ -267,8 +273,7 @@ class ChildRun:
         sys.modules["epochzero.check.dryrun.child.__main__"] = sys.modules["__main__"]
         sys.modules["__main__"] = main
         # The job imports the EpochZero of its own Python, if there is one.
-        for package in PACKAGES[:-1]:
-            sys.modules.pop(package)
+        self._packages = {package: sys.modules.pop(package) for package in PACKAGES[:-1]}
         exec(code, main.__dict__)
 
     def _module(self, name: str, main: ModuleType) -> str:
@@ -404,9 +409,12 @@ def _in_model(trace: TracebackType | None) -> bool:
 
 
 def _of_evaluation(error: BaseException) -> bool:
-    """Whether outputs of different shape came out of an evaluation of Transformers, which is whole."""
+    """Whether shapes differ in an evaluation of Transformers, which is whole."""
     functions = {frame.f_code.co_name for frame, _ in walked(error.__traceback__)}
-    return "inhomogeneous shape" in str(error) and "evaluation_loop" in functions
+    return "evaluation_loop" in functions and bool(_OF_SHAPES.search(str(error)))
+
+
+_OF_SHAPES = re.compile(r"\bshapes? |inconsistent numbers of samples|size of (array|input|tensor)")
 
 
 def _printed(error: BaseException, frames: int | None = None) -> str:

@@ -1,7 +1,8 @@
-"""The largest batch of a data loader, drawn second: the memory of a job is that of its worst batch.
+"""A batch of a data loader that is drawn second, because it differs from the others.
 
-Second, since from then on the optimizer's states take their room too. Samples are measured for a moment
-before the first batch is drawn.
+The memory of a job is that of its largest batch: second, since from then on the optimizer's states take their
+room too. Samples are measured for a moment before the first batch is drawn. Of a trainer that draws a few
+batches only, the last one, which may be smaller, would never be drawn.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Optional
 
 LONGEST_S = 1.0
+MOST_BATCHES = 100_000
 
 
 def largest_second(batches: Any, dataset: Any) -> Optional[tuple[int, int]]:
@@ -46,6 +48,13 @@ def largest_second(batches: Any, dataset: Any) -> Optional[tuple[int, int]]:
         drawn.insert(1, drawn.pop(largest))
     batches._sampler_iter = itertools.chain(drawn, indices)
     return None if largest is None else (largest, len(sizes))
+
+
+def last_second(batches: Any) -> None:
+    """Let an iterator of a data loader of torch draw the last of its batches second."""
+    drawn = list(itertools.islice(batches._sampler_iter, MOST_BATCHES))
+    drawn[1:1] = drawn[2:][-1:]
+    batches._sampler_iter = itertools.chain(drawn, batches._sampler_iter)
 
 
 def _size(sample: Any) -> int:

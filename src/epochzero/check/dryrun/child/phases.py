@@ -22,7 +22,7 @@ from typing import Any
 
 from epochzero.check.dryrun.child.emit import RecordPipe
 from epochzero.check.dryrun.child.frames import Roots
-from epochzero.check.dryrun.child.largest import largest_second
+from epochzero.check.dryrun.child.largest import largest_second, last_second
 from epochzero.check.dryrun.child.loops import Runtime, limiters
 from epochzero.check.dryrun.child.resume import (
     ResumeOption,
@@ -74,7 +74,7 @@ class Phases:
         self.saved: list[str] = []
         self._reached: set[tuple[str, str, int]] = set()
         self._measured: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._opened = self._called = False
+        self._opened = self._called = self._few = False
 
     def reach(self, part: str) -> None:
         """A part of the job is run; recorded once for each line of the user's."""
@@ -238,6 +238,8 @@ class Phases:
             if not self.real and numbered and loader not in self._measured:
                 self._measured.add(loader)
                 self._worst(iterator, loader)
+            elif self._few and numbered and self._is_library(sys._getframe(1)):
+                last_second(iterator)
             return iterator
 
         @functools.wraps(draw)
@@ -246,6 +248,12 @@ class Phases:
             return draw(batches)
 
         loader.__iter__, iterator.__next__ = in_this_process, drawn
+
+    def _is_library(self, caller: FrameType) -> bool:
+        """Whether a trainer draws the batches, and not a loop of the user's, which draws its last one."""
+        path = caller.f_code.co_filename
+        ours = os.path.dirname(path) == os.path.dirname(__file__)
+        return not ours and not self._roots.holds(path)
 
     def _worst(self, iterator: Any, loader: Any) -> None:
         """The memory of the job is that of its largest batch."""
@@ -261,7 +269,7 @@ class Phases:
 
     def shortened(self, what: str, taken: int) -> None:
         """A library is about to leave iterations or rows out, which may be the cause of what comes."""
-        self._runtime.skipped = True
+        self._runtime.skipped = self._few = True
         self._runtime.taken += taken
         self.assume(what)
 
