@@ -378,6 +378,20 @@ def test_a_scheduler_that_is_stepped_now_and_then_is_left_alone(runtime: Runtime
     assert 0 < schedule.last_epoch <= 12
 
 
+def test_steps_of_an_earlier_loop_are_not_those_of_an_iteration(runtime: Runtime) -> None:
+    schedule = LRScheduler(30 * 13)
+    loop = """
+    for epoch in range(30):
+        for batch in range(100):
+            work()
+            if batch % 8 == 7 or batch == 99:
+                noticed(schedule)
+                schedule.step()
+    """
+    run(loop, runtime, schedule=schedule, noticed=runtime.steps_scheduler)
+    assert 0 < schedule.last_epoch <= 30 * 13
+
+
 def test_steps_that_a_loop_within_takes_on_a_condition_are_counted(runtime: Runtime) -> None:
     schedule = LRScheduler(40 * 2 - 1)
     loop = """

@@ -85,7 +85,8 @@ class Runtime:
         self.trace: Any = None
         self.skipped = False
         self.whole = whole
-        self.patience = patience
+        # Another run only has to take another number of iterations; time is short.
+        self.patience = patience if often == 1 else 0.0
         self.often = often
         self.exchanges = 0
         self.visited: set[tuple[str, int]] = set()
@@ -344,7 +345,9 @@ class Loop:
                 if isinstance(scheduler.last_epoch, int):
                     known.setdefault(id(scheduler), (scheduler, scheduler.last_epoch))
         for number, (scheduler, begun) in (self._runtime.stepped | known).items():
-            steps = scheduler.last_epoch - self._epochs.get(number, begun)
+            # What was stepped before this loop, it did not step.
+            since = self._epochs.get(number, begun if self._taken else scheduler.last_epoch)
+            steps = scheduler.last_epoch - since
             # Several steps are those of a loop within, which counts where it was run whole.
             if number not in known and steps > 1 and self._runtime.jumps == self._known_jumps:
                 self._steps_of[number] = steps
