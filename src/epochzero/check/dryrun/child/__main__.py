@@ -313,8 +313,9 @@ class ChildRun:
         if error is None or stop.__suppress_context__ or not self._users(error)[0]:
             return None
         caught_there = next((frame for frame, _ in walked(error.__traceback__)), None)
+        in_library = not self._roots.holds(frames[-1].f_code.co_filename)
         exits_there = frames[-1] is caught_there and isinstance(stop.code, int)
-        return error if exits_there or not self._roots.holds(frames[-1].f_code.co_filename) else None
+        return error if in_library or exits_there else None
 
     def _raised(self, error: BaseException) -> None:
         # What came before must stand before it: what comes after an error says that it was handled.
