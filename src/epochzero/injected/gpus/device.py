@@ -251,14 +251,10 @@ def pretended(
 ) -> Iterator[None]:
     """`torch.cuda` answers for these GPUs; everything is as before in the end.
 
-    Parameters
-    ----------
-    gpus
-        Of each its ``model``, ``memory_bytes`` and ``capability``.
-    memory
-        Gives the bytes that are allocated now, and the most that were.
-    emptied
-        Called when the program gives back what the allocator keeps.
+    Args:
+        gpus: Of each its ``model``, ``memory_bytes`` and ``capability``.
+        memory: Gives the bytes that are allocated now, and the most that were.
+        emptied: Called when the program gives back what the allocator keeps.
     """
     answers = _Answers(gpus, memory, emptied)
     functions = answers.functions()

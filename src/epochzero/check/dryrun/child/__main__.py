@@ -48,6 +48,8 @@ def _find_ourselves() -> None:
 # Bytecode of ours, or of a library, would be listed among the files that the job writes.
 sys.dont_write_bytecode = True
 _find_ourselves()
+# What is imported with torch finds it there: the job's Python need not have EpochZero.
+import_module("epochzero.injected")
 
 from epochzero.check.dryrun.child import (  # noqa: E402
     frameworks,
@@ -111,7 +113,6 @@ class ChildRun:
         )
         self._layers: Any = None
         self._rank: int | None = None
-        self._packages: dict[str, ModuleType] = {}
         self.launches = 0
         self._until_the_end = ExitStack()
 
@@ -186,8 +187,6 @@ class ChildRun:
 
     def _torch(self, torch: ModuleType) -> None:
         """Torch is imported: by the job, or to pretend its GPU."""
-        theirs = {name: sys.modules[name] for name in self._packages if name in sys.modules}
-        sys.modules.update(self._packages)
         self._phases.torch(torch)
         running = [value["rank"] for value in self._spec["ranks"]]
         if len(running) > 1 and torch.distributed.is_available():
@@ -197,9 +196,6 @@ class ChildRun:
         if self._spec["gpus"] and not self._fake:
             cpu_execution = import_module("epochzero.injected.gpus.cpu_execution")
             cpu_execution.install(self._spec["gpus"], self._roots.holds, self._phases.assume)
-        for name in self._packages:
-            sys.modules.pop(name)
-        sys.modules.update(theirs)
 
     def _planner(self, module: Any) -> None:
         """A checkpoint lacks the shards of processes that are only imagined: none is missed."""
@@ -246,7 +242,8 @@ class ChildRun:
             self._records.emit("ended", status=0, why="time", path=path, line=line)
             return 0
         except SystemExit as stop:
-            return self._stopped(stop)
+            if stop.code not in (None, 0):
+                return self._stopped(stop)
         except BaseException as error:
             self._raised(error)
             return 1
@@ -273,7 +270,8 @@ class ChildRun:
         sys.modules["epochzero.check.dryrun.child.__main__"] = sys.modules["__main__"]
         sys.modules["__main__"] = main
         # The job imports the EpochZero of its own Python, if there is one.
-        self._packages = {package: sys.modules.pop(package) for package in PACKAGES[:-1]}
+        for package in PACKAGES[:-1]:
+            sys.modules.pop(package)
         exec(code, main.__dict__)
 
     def _module(self, name: str, main: ModuleType) -> str:
@@ -295,9 +293,6 @@ class ChildRun:
     # -- How it ended --------------------------------------------------------------------------
 
     def _stopped(self, stop: SystemExit) -> int:
-        if stop.code is None or stop.code == 0:
-            self._records.emit("ended", status=0, why="script ended", visited=self._visited())
-            return 0
         if not isinstance(stop.code, int):
             print(stop.code, file=sys.stderr)
         self._record(self._handled_before(stop) or stop)

@@ -24,12 +24,9 @@ _HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}
 class Engine(torch.nn.Module):
     """What `deepspeed.initialize` gives: the model, with what trains it.
 
-    Attributes
-    ----------
-    module, optimizer, lr_scheduler
-        As given, or as the configuration says.
-    global_steps
-        Steps of the optimizer.
+    Attributes:
+        module, optimizer, lr_scheduler: As given, or as the configuration says.
+        global_steps: Steps of the optimizer.
     """
 
     def __init__(
@@ -147,10 +144,8 @@ def half_of(config: dict[str, Any]) -> Optional[torch.dtype]:
 def modules(configured: Callable[[dict[str, Any]], None]) -> dict[str, dict[str, Any]]:
     """DeepSpeed's modules, by their names, with what jobs use of them.
 
-    Parameters
-    ----------
-    configured
-        Called with the configuration of each engine.
+    Args:
+        configured: Called with the configuration of each engine.
     """
 
     def initialize(

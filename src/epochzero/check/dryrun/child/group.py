@@ -32,16 +32,11 @@ _GLOO_TIMEOUT = timedelta(hours=1)
 class RankGroup(_ProcessGroup):  # type: ignore[misc]
     """A process group some of whose ranks run.
 
-    Parameters
-    ----------
-    store
-        Where the ranks meet.
-    rank, size
-        Of this process in the group, as the job sees them.
-    running
-        The ranks of the group that run, in ascending order.
-    may_be_uneven
-        Whether ranks may gather tensors of different sizes, as with NCCL.
+    Args:
+        store: Where the ranks meet.
+        rank, size: Of this process in the group, as the job sees them.
+        running: The ranks of the group that run, in ascending order.
+        may_be_uneven: Whether ranks may gather tensors of different sizes, as with NCCL.
     """
 
     def __init__(
@@ -350,10 +345,8 @@ def _done(result: Any) -> Any:
 def install(running: Sequence[int]) -> None:
     """Let all process groups of this process be of the ranks that run.
 
-    Parameters
-    ----------
-    running
-        The ranks of the job that run.
+    Args:
+        running: The ranks of the job that run.
     """
     create = c10d._new_process_group_helper
     requested = ["gloo"]

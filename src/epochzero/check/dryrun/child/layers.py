@@ -74,11 +74,10 @@ def path() -> str:
 def explain(error: BaseException) -> Optional[dict[str, Any]]:
     """What is known of the layer or function that raised, and the fix.
 
-    Returns
-    -------
-    Keys as documented for the records of a dry run: ``path``, ``class``, ``config``, ``defined`` (path,
-    line, code), ``shapes``, ``expected``, ``fix``, and ``tensors``: name, shape, type and device of what
-    the failing line names. None where tensors have nothing to do with it.
+    Returns:
+        Keys as documented for the records of a dry run: ``path``, ``class``, ``config``, ``defined`` (path,
+        line, code), ``shapes``, ``expected``, ``fix``, and ``tensors``: name, shape, type and device of what
+        the failing line names. None where tensors have nothing to do with it.
     """
     found: dict[str, Any] = dict(getattr(error, "_layer", None) or {})
     message = str(error)

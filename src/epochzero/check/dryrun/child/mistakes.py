@@ -21,14 +21,10 @@ Advice = dict[str, str]
 def advise(module: nn.Module, inputs: Sequence[Any], message: str) -> Advice:
     """What a layer that raised expected.
 
-    Parameters
-    ----------
-    module
-        The innermost layer that the exception passed.
-    inputs
-        What it was called with.
-    message
-        The exception's text.
+    Args:
+        module: The innermost layer that the exception passed.
+        inputs: What it was called with.
+        message: The exception's text.
     """
     tensor = next((value for value in inputs if isinstance(value, torch.Tensor)), None)
     if tensor is None:

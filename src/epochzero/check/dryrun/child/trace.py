@@ -57,22 +57,15 @@ def user_place() -> tuple[str, int]:
 class TraceRecorder:
     """The events, while the program runs.
 
-    Attributes
-    ----------
-    events
-        Dictionaries as written: ``a`` allocates storage ``a`` of ``n`` bytes at place ``w``, ``f`` frees
-        one, ``m`` names a moment.
-    where
-        The places: path, line, module path.
-    kinds
-        Storage -> ``parameter``, ``gradient``, ``optimizer``, ``activation``, ``input``, ``buffer``,
-        ``communication`` (buckets, gathered parameters); what is not named is ``temporary``.
-    names
-        Storage of a parameter, its gradient or its optimizer state -> name of the parameter.
-    computed
-        Of a job that is compiled, storages that a compiler does not do without; None where nothing is.
-    taken
-        How many storages there were; the number of the next.
+    Attributes:
+        events: Dictionaries as written: ``a`` allocates storage ``a`` of ``n`` bytes at place ``w``, ``f`` frees
+            one, ``m`` names a moment.
+        where: The places: path, line, module path.
+        kinds: Storage -> ``parameter``, ``gradient``, ``optimizer``, ``activation``, ``input``, ``buffer``,
+            ``communication`` (buckets, gathered parameters); what is not named is ``temporary``.
+        names: Storage of a parameter, its gradient or its optimizer state -> name of the parameter.
+        computed: Of a job that is compiled, storages that a compiler does not do without; None where nothing is.
+        taken: How many storages there were; the number of the next.
     """
 
     def __init__(self) -> None:
@@ -152,18 +145,12 @@ class TraceRecorder:
     def left_out(self, count: int, begun: Iterable[int], *, sure: bool) -> dict[str, Any]:
         """Note that as many iterations of a loop are left out here.
 
-        Parameters
-        ----------
-        count
-            How many.
-        begun
-            The storages at which each iteration before began.
-        sure
-            Whether what those keep, each surely keeps.
+        Args:
+            count: How many.
+            begun: The storages at which each iteration before began.
+            sure: Whether what those keep, each surely keeps.
 
-        Returns
-        -------
-        dict
+        Returns:
             The note: ``until``, when it is known, is the number of events at the next iteration's end.
         """
         skip: dict[str, Any] = {"at": len(self.events), "count": count}

@@ -34,14 +34,10 @@ from epochzero.injected.gpus.replacement import replaced
 class FakeGpuFacts:
     """What is learned while the GPU is pretended.
 
-    Attributes
-    ----------
-    trace
-        The allocations, in order.
-    assumptions
-        What was assumed, with the user's place (path, line) -> how often.
-    saved
-        Files that were saved -> bytes of the tensors in them.
+    Attributes:
+        trace: The allocations, in order.
+        assumptions: What was assumed, with the user's place (path, line) -> how often.
+        saved: Files that were saved -> bytes of the tensors in them.
     """
 
     def __init__(self) -> None:
@@ -58,17 +54,12 @@ class FakeGpuFacts:
 def enter(gpus: Sequence[Mapping[str, Any]], world: Mapping[str, int]) -> Iterator[FakeGpuFacts]:
     """Pretend these GPUs until the end of the block.
 
-    Parameters
-    ----------
-    gpus
-        Of each its ``model``, ``memory_bytes`` and ``capability`` (major, minor).
-    world
-        ``size``, ``rank`` and ``local_size`` of the job's processes.
+    Args:
+        gpus: Of each its ``model``, ``memory_bytes`` and ``capability`` (major, minor).
+        world: ``size``, ``rank`` and ``local_size`` of the job's processes.
 
-    Raises
-    ------
-    Unfit
-        This torch cannot.
+    Raises:
+        Unfit: This torch cannot.
     """
     install()
     faked = FakeGpuFacts()

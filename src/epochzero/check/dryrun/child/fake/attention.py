@@ -17,18 +17,12 @@ import torch
 class Kernel:
     """A fused kernel and what it needs.
 
-    Attributes
-    ----------
-    name
-        ``flash`` or ``efficient``.
-    capability
-        The least compute capability.
-    dtypes
-        The types of query, key and value.
-    head_size
-        The largest size of a head.
-    mask
-        Whether it takes a mask.
+    Attributes:
+        name: ``flash`` or ``efficient``.
+        capability: The least compute capability.
+        dtypes: The types of query, key and value.
+        head_size: The largest size of a head.
+        mask: Whether it takes a mask.
     """
 
     name: str

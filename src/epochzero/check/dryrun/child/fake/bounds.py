@@ -139,10 +139,8 @@ _INDEXED: dict[Any, Any] = {
 def check_index(func: Any, args: Any) -> None:
     """An index that is known lies in its range.
 
-    Raises
-    ------
-    IndexError
-        As the CPU says it; on a GPU it is a device-side assertion, raised later and elsewhere.
+    Raises:
+        IndexError: As the CPU says it; on a GPU it is a device-side assertion, raised later and elsewhere.
     """
     where = _INDEXED.get(func)
     if where is None:

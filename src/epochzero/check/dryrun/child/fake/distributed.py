@@ -94,14 +94,10 @@ def imagined(
 ) -> Iterator[None]:
     """`torch.distributed` works as rank ``rank`` of ``size`` processes, without any other.
 
-    Parameters
-    ----------
-    world
-        ``size``, ``rank`` and ``local_size``.
-    assume
-        Called with what is assumed.
-    exchanged
-        Called with the buffers of what is exchanged.
+    Args:
+        world: ``size``, ``rank`` and ``local_size``.
+        assume: Called with what is assumed.
+        exchanged: Called with the buffers of what is exchanged.
     """
     if not dist.is_available():
         yield

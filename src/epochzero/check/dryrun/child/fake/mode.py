@@ -102,14 +102,10 @@ def activated(mode: FakeGpu) -> Iterator[None]:
 class FakeGpu(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """The dispatch mode.
 
-    Parameters
-    ----------
-    assume
-        Called with what is assumed, in words, where a value had to be.
-    made
-        Called with each operation, its result, and whether it was moved from the CPU, for the trace of allocations.
-    multiplied
-        Called when cuBLAS has been asked for a product.
+    Args:
+        assume: Called with what is assumed, in words, where a value had to be.
+        made: Called with each operation, its result, and whether it was moved from the CPU, for the trace of allocations.
+        multiplied: Called when cuBLAS has been asked for a product.
     """
 
     def __init__(
@@ -302,10 +298,8 @@ def _examples(arguments: Any) -> Any:
 def _check_dtypes(positions: tuple[int, ...], args: Any) -> None:
     """Kernels of products want one type; fakes do not look at it.
 
-    Raises
-    ------
-    RuntimeError
-        In the words of the kernel on the GPU.
+    Raises:
+        RuntimeError: In the words of the kernel on the GPU.
     """
     operands = [args[position] for position in positions if args[position] is not None]
     first = operands[0].dtype

@@ -99,10 +99,8 @@ def _save_safe(tensors: dict[str, Any], filename: Any, metadata: Any = None) -> 
 def by_shape(saved: Callable[[str, int], None]) -> Iterator[None]:
     """Fake tensors are saved and loaded by what is known of them.
 
-    Parameters
-    ----------
-    saved
-        Called with the path of each file that `torch.save` writes, and how many bytes its tensors have.
+    Args:
+        saved: Called with the path of each file that `torch.save` writes, and how many bytes its tensors have.
     """
     load, save = torch.load, torch.save
 

@@ -42,10 +42,8 @@ class Unfit(Exception):  # noqa: N818
 def install() -> None:
     """Make this process's torch accept fake tensors of ``cuda``; once, for good.
 
-    Raises
-    ------
-    Unfit
-        The build lacks what is needed.
+    Raises:
+        Unfit: The build lacks what is needed.
     """
     if _kept:
         return
