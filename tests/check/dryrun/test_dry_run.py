@@ -17,6 +17,8 @@ from epochzero.check.dryrun import attempt, process
 from epochzero.check.dryrun.contain import Exit, Means, containment_by
 from epochzero.check.dryrun.launchers import ForkServer
 from epochzero.check.dryrun.process import run_contained
+from epochzero.check.dryrun.records import ErrorRecord
+from epochzero.check.dryrun.run import _grow_alike
 from epochzero.check.target.model import GPU
 
 pytest.importorskip("torch", reason="the scripts train with torch")
@@ -463,6 +465,29 @@ def test_a_failure_after_hours_is_an_error_if_no_skipped_iteration_can_change_it
     assert [one.severity for one in found] == ([severity] if severity else [])
 
 
+@pytest.mark.parametrize(
+    ("message", "lengths", "certain"),
+    [
+        ("cannot reshape array of size {} into shape (6,newaxis)", {"losses": 5}, False),
+        ("expects each tensor to be equal size, but got [32] at entry 0 and [7] at entry {}", {"scores": 6}, True),
+        ("All arrays must be of the same length", {"losses": 5, "rates": 4}, True),
+    ],
+)  # fmt: skip
+def test_the_length_of_one_list_may_be_right_after_all_iterations(
+    message: str, lengths: dict[str, int], certain: bool
+) -> None:
+    first, second = (
+        ErrorRecord(
+            message=message.format(5 + more),
+            taken=more,
+            comparable=True,
+            operands={name: f"length {length + more}" for name, length in lengths.items()},
+        )
+        for more in (0, 2)
+    )
+    assert _grow_alike(first, second) is certain
+
+
 EPISODES = """
 import random
 net = nn.Linear(4, 2)
@@ -757,3 +782,23 @@ def test_the_jobs_python_needs_no_epochzero(
     """
     (one,) = dry(tmp_path, script).findings
     assert (one.place.line, one.category) == (11, "tensor_mismatch")
+
+
+def test_a_batch_that_cannot_be_formed_does_not_depend_on_skipped_iterations(
+    tmp_path: Path,
+) -> None:
+    script = """
+    import time
+    class Recordings(torch.utils.data.Dataset):
+        def __len__(self):
+            return 4000
+        def __getitem__(self, index):
+            return torch.randn(8 if index < 3990 else 9)
+    model = nn.Linear(8, 4)
+    for epoch in range(1000):
+        for x in DataLoader(Recordings(), batch_size=16):
+            time.sleep(0.02)
+            model(x).sum().backward()
+    """
+    (one,) = dry(tmp_path, script, seconds=40).findings
+    assert (one.severity, one.place.line) == ("error", 17)

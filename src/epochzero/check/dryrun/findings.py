@@ -110,8 +110,7 @@ def _explanation(failed: DryRunFailure) -> str:
     return shown.rpartition("terminated with the following error:\n")[2]
 
 
-_OF_PROCESS = re.compile(r"^Process [\w-]+(:\d+)?:\r?\nTraceback ", re.MULTILINE)
-"""How multiprocessing prints the error that ends a process."""
+_OF_PROCESS = re.compile(r"^Process [\w-]+(:\d+)?:\nTraceback ", re.M)  # of multiprocessing
 
 
 def _is_of_program(raised: ErrorRecord | None) -> bool:

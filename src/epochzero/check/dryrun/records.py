@@ -297,10 +297,8 @@ def _fitting(kind: type[Any], parsed: Mapping[str, Any]) -> dict[str, Any]:
             found["visited"] = frozenset(
                 f"{v[0]}:{v[1]}" for v in value if isinstance(v, list) and len(v) == 2
             )
-        elif part.name == "layer":
-            found["layer"] = value if isinstance(value, dict) else None
-        elif part.name == "config":
-            found["config"] = value if isinstance(value, dict) else {}
+        elif part.name in ("layer", "config"):
+            found |= {part.name: value} if isinstance(value, dict) else {}
         elif part.name == "operands" and isinstance(value, dict):
             found["operands"] = {str(name): str(text) for name, text in value.items()}
         elif part.name == "argv" and isinstance(value, list):

@@ -145,7 +145,7 @@ def dry_run(
         # A job that uses no GPU leaves the same files for those that do.
         handed.take("real", tried[0].last.ended.changes)
         handed.take("fake", tried[-1].last.ended.changes)
-    outcomes = [_outcome(result, job, target, first) for result in tried]
+    outcomes = [RunOutcome(each.last, _answer(each, job, target, first)) for each in tried]
     last = [result.last for result in tried]
     memory, *reported = memory_of(last, job, target, environment, history)
     deleted = [found for result in last if (found := code_deleted(result.ended, job))]
@@ -268,14 +268,17 @@ def _grow_alike(first: ErrorRecord, second: ErrorRecord) -> bool:
     """Whether only the lengths of lists differ, all by as much: lists of unequal length stay unequal."""
     if _NUMBER.sub("", first.message) != _NUMBER.sub("", second.message):
         return False
-    growths = set()
+    growths, length = [], ""
     for name in first.operands.keys() | second.operands.keys():
         sizes = [_LENGTH.fullmatch(error.operands.get(name, "")) for error in (first, second)]
         if sizes[0] and sizes[1]:
-            growths.add(int(sizes[1][1]) - int(sizes[0][1]))
+            length = sizes[0][1]
+            growths.append(int(sizes[1][1]) - int(length))
         elif first.operands.get(name) != second.operands.get(name):
             return False
-    return len(growths) == 1
+    # The length of one list, if the error is about it, may be right after all iterations.
+    is_of_one = len(growths) == 1 and length in _NUMBER.findall(first.message)
+    return len(set(growths)) == 1 and not is_of_one
 
 
 _NUMBER = re.compile(r"\d+")
@@ -307,10 +310,6 @@ def _both(first: DryRunAttempt, again: DryRunAttempt) -> tuple[Record, ...]:
     told_again = (AllocationRecord, ErrorRecord, HangRecord, EndRecord, ResumeRecord, *shortened)
     kept = [record for record in first.records if not isinstance(record, told_again)]
     return (*kept, *again.records)
-
-
-def _outcome(tried: _ModeResult, job: Job, target: Target, first: bool) -> RunOutcome:
-    return RunOutcome(tried.last, _answer(tried, job, target, first))
 
 
 def _answer(tried: _ModeResult, job: Job, target: Target, first: bool) -> Finding | Unknown | None:

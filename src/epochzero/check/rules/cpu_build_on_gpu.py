@@ -38,7 +38,7 @@ def _check(view: JobView) -> Claims:
 
 
 RULE = Rule(
-    category="framework_api_misuse",
+    category="gpu_fault",
     why="A PyTorch from PyPI's CPU index, or a job without an allocated GPU, fails at the first "
     ".cuda().",
     fix="Install a CUDA build, request a GPU, or choose the device with torch.cuda.is_available().",

@@ -10,9 +10,8 @@ from epochzero.check.program.model import Program
 from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant, Instance, Value
 
-_FRAMEWORKS = tuple(
-    f"{name}."
-    for name in """
+_FRAMEWORKS = frozenset(
+    """
     accelerate apex catalyst composer deepspeed fabric fairscale fastai horovod ignite keras
     lightning lightning_fabric monai pytorch_lightning skorch tensorflow torch.distributed.pipelining
     torch_xla torchbearer transformers trl
@@ -42,7 +41,8 @@ def does_anywhere(program: Program, *names: str) -> bool:
 
 def has_framework_loop(program: Program) -> bool:
     """Whether the job imports a library with its own training loops, which may do what seems to be missing."""
-    return any(f"{imported.module}.".startswith(_FRAMEWORKS) for imported in program.imports)
+    modules = [imported.module for imported in program.imports]
+    return not _FRAMEWORKS.isdisjoint([*modules, *(name.partition(".")[0] for name in modules)])
 
 
 def backward_calls(program: Program) -> Iterator[LibraryCall]:

@@ -337,7 +337,7 @@ class ChildRun:
             )
             or (_of_types(error) and is_comparable(error, self._roots))
             or _in_model(trace)
-            or _of_evaluation(error),
+            or _of_whole_data(error),
             taken=self._runtime.taken,
             comparable=is_comparable(error, self._roots),
             operands=operands(error, self._roots),
@@ -404,13 +404,17 @@ def _in_model(trace: TracebackType | None) -> bool:
     return any(frame.f_code.co_name == "_call_impl" for frame, _ in walked(trace))
 
 
-def _of_evaluation(error: BaseException) -> bool:
-    """Whether shapes differ in an evaluation of Transformers, which is whole."""
-    functions = {frame.f_code.co_name for frame, _ in walked(error.__traceback__)}
-    return "evaluation_loop" in functions and bool(_OF_SHAPES.search(str(error)))
+def _of_whole_data(error: BaseException) -> bool:
+    """Whether shapes differ in a batch of numbered samples, or in an evaluation of Transformers, which is whole."""
+    is_whole = any(
+        frame.f_code.co_name == "evaluation_loop"
+        or type(frame.f_locals.get("self")).__name__ == "_MapDatasetFetcher"
+        for frame, _ in walked(error.__traceback__)
+    )
+    return is_whole and bool(_OF_SHAPES.search(str(error)))
 
 
-_OF_SHAPES = re.compile(r"\bshapes? |inconsistent numbers of samples|size of (array|input|tensor)")
+_OF_SHAPES = re.compile(r"\bshapes? |equal size|numbers of samples|sizes? of (array|input|tensor)")
 
 
 def _printed(error: BaseException, frames: int | None = None) -> str:

@@ -53,7 +53,8 @@ def largest_second(batches: Any, dataset: Any) -> Optional[tuple[int, int]]:
 def last_second(batches: Any) -> None:
     """Let an iterator of a data loader of torch draw the last of its batches second."""
     drawn = list(itertools.islice(batches._sampler_iter, MOST_BATCHES))
-    drawn[1:1] = drawn[2:][-1:]
+    if len(drawn) > 2:
+        drawn.insert(1, drawn.pop())
     batches._sampler_iter = itertools.chain(drawn, batches._sampler_iter)
 
 

@@ -238,7 +238,7 @@ class Phases:
             if not self.real and numbered and loader not in self._measured:
                 self._measured.add(loader)
                 self._worst(iterator, loader)
-            elif self._few and numbered and self._is_library(sys._getframe(1)):
+            elif self._few and numbered and self._is_library(sys._getframe(1).f_code.co_filename):
                 last_second(iterator)
             return iterator
 
@@ -249,11 +249,9 @@ class Phases:
 
         loader.__iter__, iterator.__next__ = in_this_process, drawn
 
-    def _is_library(self, caller: FrameType) -> bool:
+    def _is_library(self, path: str) -> bool:
         """Whether a trainer draws the batches, and not a loop of the user's, which draws its last one."""
-        path = caller.f_code.co_filename
-        ours = os.path.dirname(path) == os.path.dirname(__file__)
-        return not ours and not self._roots.holds(path)
+        return os.path.dirname(path) != os.path.dirname(__file__) and not self._roots.holds(path)
 
     def _worst(self, iterator: Any, loader: Any) -> None:
         """The memory of the job is that of its largest batch."""
