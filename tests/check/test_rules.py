@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -16,7 +17,9 @@ from epochzero.check.rule import Claims
 from epochzero.check.rule_examples import examples
 from epochzero.check.rules import Case, Rule, builtin, choose, find, load
 from epochzero.check.view.job import JobView
+from epochzero.diagnose import Diagnoser
 from epochzero.errors import CatalogError, InputError
+from epochzero.logs.source import Log
 from tests.catalogs import every
 
 CASES = [(rule, number, case) for rule in builtin() for number, case in enumerate(rule.cases)]
@@ -65,6 +68,22 @@ def test_a_rule_finds_what_its_case_marks(numbered: Numbered, tmp_path: Path) ->
         assert one.message
         assert one.consequence
         assert one.fix
+
+
+AGREED = frozenset(
+    ["api-removed", "api-signature", "attribute-missing", "cpu-build-on-gpu", "scheduler-steps"]
+)
+RAISED = re.compile(r"[A-Z]\w+Error: ")
+
+
+@every("numbered", [one for one in CAUGHT if one[0].id in AGREED], named)
+def test_a_predicted_error_has_the_category_of_its_diagnosis(
+    numbered: Numbered, tmp_path: Path
+) -> None:
+    for one in checked(numbered, tmp_path).findings:
+        if one.severity == "error" and RAISED.match(one.consequence):
+            log = f"Traceback (most recent call last):\n{one.consequence}\n"
+            assert one.category == Diagnoser().diagnose([Log("log", text=log.encode())]).category
 
 
 @every("numbered", IGNORED, named)
