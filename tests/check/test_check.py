@@ -14,7 +14,7 @@ from epochzero.check import check
 from epochzero.check.program.modules import LARGEST_BYTES
 from epochzero.check.rule import Claims
 from epochzero.check.rules import find
-from epochzero.check.target.model import Target
+from epochzero.check.target.model import Distribution, Target
 from epochzero.check.view.job import JobView
 from tests.waiting import count_calls
 
@@ -153,3 +153,13 @@ def test_a_script_without_a_program_is_checked_too(tmp_path: Path) -> None:
     found = check(["bash", "run.sh"], Target("there"), folder=tmp_path)
     assert [(one.rule, one.severity) for one in found.findings] == [("shell-syntax", "error")]
     assert found.unknowns == ()
+
+
+def test_what_is_added_to_the_search_path_lies_in_the_directory_of_the_job(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "train.py").write_text("import sys\nsys.path.append('parts')\nimport yaml\n")
+    target = Target("there", distributions={"numpy": Distribution("numpy", "2.1.0", ("numpy",))})
+    found = check(
+        ["python", "train.py"], target, folder=tmp_path, environment={"PYTHONPATH": "parts"}
+    )
+    assert [(one.rule, one.severity) for one in found.findings] == [("module-missing", "error")]

@@ -128,9 +128,8 @@ def _inspect(file: BinaryIO, size: int, reading: ReadMethod) -> FileFault | None
     if look is None:
         return None
     if size == 0:
-        return (
-            None if kind == "text" else FileFault("empty", "is empty", _EMPTY.get(kind, "EOFError"))
-        )
+        error = _EMPTY.get(kind) or _ERRORS.get(kind, "EOFError")
+        return None if kind == "text" else FileFault("empty", "is empty", error)
     if kind not in ("text", "csv", "tsv", "yaml") and _PAGE.match(head):
         return FileFault(
             "not-parsable", "is a web page", _ERRORS.get(kind, "an error in the reader")
@@ -145,9 +144,7 @@ _EMPTY = {
     "pickle": "EOFError: Ran out of input",
     "torch": "EOFError: Ran out of input",
     "npy": "EOFError: No data left in file",
-    "zip": "zipfile.BadZipFile: File is not a zip file",
-    "png": "PIL.UnidentifiedImageError: cannot identify image file",
-    "jpeg": "PIL.UnidentifiedImageError: cannot identify image file",
+    "gzip": "EOFError",
 }
 _ERRORS = {
     "pickle": "_pickle.UnpicklingError: invalid load key",

@@ -175,6 +175,7 @@ def _installed_by_job(program: Program, top: str) -> bool:
 
 def _doubt(program: Program, target: Target) -> str:
     """Why modules may come from a source other than the installed distributions; empty if they cannot."""
+    folder = program.job.folder
     for install in program.job.launch_script.installs:
         if _OPAQUE_INSTALL.search(install.text):
             return f"the job first runs `pip install {install.text.strip()}`"
@@ -183,10 +184,11 @@ def _doubt(program: Program, target: Target) -> str:
         (target.environment or {}, "the target"),
     ):
         path = variables.get("PYTHONPATH", "")
-        if path is None or any(part and not is_folder(part) for part in path.split(":")):
+        if path is None or not all(is_folder(folder / part) for part in path.split(":")):
             return f"PYTHONPATH of {whose} names directories that cannot be read on this machine"
     for call in program.calls:
-        if call.name in _PATH_CALLS and not all(_is_here(value) for value in call.arguments[-1:]):
+        added = call.arguments[-1:] if call.name in _PATH_CALLS else ()
+        if not all(_is_here(value, folder) for value in added):
             return "the program adds a directory to sys.path that cannot be read on this machine"
     return ""
 
@@ -202,8 +204,10 @@ def _may_add_path(program: Program) -> str:
     return ""
 
 
-def _is_here(value: object) -> bool:
-    return isinstance(value, Constant) and isinstance(value.value, str) and is_folder(value.value)
+def _is_here(value: object, folder: Path) -> bool:
+    if not isinstance(value, Constant) or not isinstance(value.value, str):
+        return False
+    return is_folder(folder / value.value)
 
 
 def _claim(event: LibraryImport, top: str, target: Target, installed: Installed) -> Claim:
