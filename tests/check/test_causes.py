@@ -159,6 +159,13 @@ def test_an_environment_that_is_not_installed_is_one_cause() -> None:
     assert wandb == warnings[0]
 
 
+def test_what_an_open_list_may_bring_is_one_cause() -> None:
+    doubt = " A package of the list may depend on it: scipy has no version."
+    many = [missing(name, line) for line, name in enumerate(["yaml", "einops", "timm"], 1)]
+    [one] = grouped([replace(each, message=each.message + doubt) for each in many])
+    assert one.message.endswith(f"that no distribution on the target provides.{doubt}")
+
+
 def test_a_module_that_several_files_import_counts_once() -> None:
     [yaml, timm] = grouped([missing("yaml", 1), missing("timm", 2), missing("yaml", 3)])
     assert [place.line for place in yaml.also] == [3]

@@ -20,7 +20,7 @@ SEEN_TOO = "The dry run found it too."
 LEAST_OF_ONE_CAUSE = 3
 """From this number on, the cause of missing modules or removed names is the environment, not each of them."""
 MOST_NAMES = 8
-_MISSING = re.compile(r"The job imports (\S+), but no installed distribution provides it\.")
+_MISSING = re.compile(r"The job imports (\S+), but no installed distribution provides it\.(.*)")
 _REMOVED = re.compile(r"(\S+) was removed in (\S+ \S+); the target has (\S+)\.")
 _NO_FILE = re.compile(r"FileNotFoundError: No such file or directory: '(/[^']+)'")
 
@@ -145,7 +145,7 @@ def _groups(
 def _first_of(group: Sequence[Finding]) -> Finding:
     first, *others = group
     also = (place for other in others for place in (other.place, *other.also))
-    return replace(first, also=(*first.also, *also))
+    return replace(first, also=tuple(dict.fromkeys((*first.also, *also))))
 
 
 def _claim(finding: Finding) -> _Key:
@@ -156,8 +156,8 @@ _MODULES, _DIRECTORY, _RELEASE = "modules", "directory", "release"
 
 
 def _cause(finding: Finding) -> _Key:
-    if _MISSING.fullmatch(finding.message):
-        return _MODULES, finding.severity
+    if missing := _MISSING.fullmatch(finding.message):
+        return _MODULES, finding.severity, missing[2]
     if finding.rule == "path-not-found" and (path := _NO_FILE.fullmatch(finding.consequence)):
         return _DIRECTORY, finding.severity, _first_missing(PurePath(path[1]))
     if removed := _REMOVED.fullmatch(finding.message):
@@ -182,7 +182,7 @@ def _summary(cause: _Key, first: Finding, group: Sequence[Finding]) -> Finding:
         return replace(
             first,
             message=f"The job imports {_named(group, _MISSING, 'modules')} that no installed "
-            "distribution provides. Its environment is not installed there.",
+            f"distribution provides.{cause[2] or ' Its environment is not installed there.'}",
             fix="Install the requirements of the project on the target, or choose the environment that has them.",
         )
     return replace(

@@ -102,7 +102,7 @@ def test_a_partition_has_what_all_of_its_nodes_have() -> None:
 
 def test_tables_of_sinfo() -> None:
     target = with_nodes(Target("x"), TABLE, "a100")
-    assert (target.nodes, target.cpus, len(target.gpus or ())) == (3, 32, 2)
+    assert (target.nodes, target.cpus, len(target.gpus or ())) == (3, 64, 4)
     assert (target.memory_bytes, target.time_limit_s) == (190000 << 20, 8 * 3600)
     # The column is six characters wide, and a wider number is cut off: 1030000 is shown as 103000.
     long = with_nodes(Target("x"), LONG)
@@ -142,6 +142,19 @@ def test_a_node_pool_by_its_labels() -> None:
 def test_what_cannot_be_read_is_an_error(text: str, pool: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         with_nodes(Target("x"), text, pool)
+
+
+def test_a_node_that_cannot_be_used_does_not_limit_a_job() -> None:
+    small = pod_host("a", FOUND, gpus=2)
+    small["spec"]["unschedulable"] = True
+    items = [pod_host("a", FOUND), small]
+    target = with_nodes(Target("there"), json.dumps({"items": items}), "a")
+    assert (target.nodes, len(target.gpus or ())) == (1, 8)
+    only = with_nodes(Target("there"), json.dumps({"items": [small]}), "a")
+    assert (only.nodes, len(only.gpus or ())) == (None, 2)
+    small["spec"] = {}
+    both = with_nodes(Target("there"), json.dumps({"items": items}), "a")
+    assert (both.nodes, both.gpus) == (2, None)
 
 
 def test_the_command_combines_nodes_with_packages(tmp_path: Path) -> None:

@@ -59,6 +59,12 @@ def test_conda(tmp_path: Path) -> None:
         "python": "3.11", "pytorch": "2.4.0", "numpy": "", "pip": "", "einops": "0.8.0", "timm": "",
         "scipy": "",
     }  # fmt: skip
+    (tmp_path / "more.txt").write_text("lightning==2.4.0\n")
+    included = "dependencies:\n  - python=3.10\n  - pip:\n      - -r more.txt  # the rest\n"
+    assert versions(tmp_path, "environment.yml", included) == {
+        "python": "3.10",
+        "lightning": "2.4.0",
+    }
     exported = "# This file may be used to create an environment using:\n# platform: linux-64\n_libgcc_mutex=0.1=main\nnumpy=1.26.4=py311_0\nopencv=4.9=x\n"
     assert versions(tmp_path, "list.txt", exported) == {"numpy": "1.26.4", "opencv": "4.9"}
     explicit = "@EXPLICIT\nhttps://host/linux-64/numpy-1.26.4-py311_0.conda#abc\nhttps://host/noarch/ruamel.yaml-0.18-p_1.tar.bz2\n"

@@ -1,7 +1,11 @@
-"""The job starts more processes or nodes than the target has GPUs or nodes."""
+"""The job starts more processes, or requests more nodes, GPUs, processors or memory, than the target has."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from epochzero.check.launch.model import Allocation
 from epochzero.check.rule import (
     Claims,
     JobView,
@@ -25,6 +29,10 @@ _PROCESSES = (
 )
 _TRAINERS = ("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer")
 _NODES = ("--nnodes", "--num_nodes", "--num_machines", "--nodes", "-N")
+_GPUS = ("--gres", "--gpus-per-node", "--gpus", "-G", "nvidia.com/gpu", "amd.com/gpu")
+_CPUS = ("--cpus-per-task", "-c", "cpu")
+_MEMORY = ("--mem", "memory", "--memory", "-m")
+_Request: TypeAlias = tuple[tuple[str, ...], int | None, int | None, str]
 
 
 def _check(view: JobView) -> Claims:
@@ -39,18 +47,28 @@ def _check(view: JobView) -> Claims:
             fix=_fix(each, seen[0], job.allocation.gpus_per_node or 0),
         )
     yield from _trainers(view.program, view.target)
-    if (
-        job.allocation.nodes is not None
-        and view.target.nodes is not None
-        and job.allocation.nodes > view.target.nodes
-    ):
-        yield claim_at_start(
-            said_at(job, *_NODES),
-            category="timeout",
-            message=f"The job requests {job.allocation.nodes} nodes, but may use {view.target.nodes} on the target.",
-            consequence="The job would wait in the queue, or for nodes that never join",
-            fix=f"Request at most {view.target.nodes} nodes.",
-        )
+    for option, asked, has, unit in _requests(job.allocation, view.target):
+        if asked is not None and has is not None and asked > has:
+            yield claim_at_start(
+                said_at(job, *option),
+                category="timeout",
+                # A target that was captured in a container has the container's processors and memory.
+                severity="error" if option in (_NODES, _GPUS) else "warning",
+                message=f"The job requests {asked} {unit}, but may use {has} on the target.",
+                consequence="The job would wait in the queue, or for nodes that never join",
+                fix=f"Request at most {has} {unit}.",
+            )
+
+
+def _requests(asked: Allocation, target: Target) -> Iterator[_Request]:
+    """What a job requests of the target's nodes: options, requested and existing number, unit."""
+    gpus = None if target.gpus is None else len(target.gpus)
+    yield _NODES, asked.nodes, target.nodes, "nodes"
+    yield _GPUS, asked.gpus_per_node, gpus, "GPUs on a node"
+    yield _CPUS, asked.cpus, target.cpus, "processors on a node"
+    if asked.memory_bytes and target.memory_bytes:
+        megabytes = asked.memory_bytes >> 20, target.memory_bytes >> 20
+        yield _MEMORY, *megabytes, "MiB of memory on a node"
 
 
 def _fix(each: int, seen: int, asked: int) -> str:
@@ -83,8 +101,8 @@ RULE = Rule(
     category="gpu_fault",
     why="Launch scripts are written for one kind of node and submitted to another. Each process "
     "uses the GPU of its local rank. A process without a GPU fails, and the others wait for "
-    "it.",
-    fix="Start as many processes as a node has GPUs.",
+    "it. A request that no node satisfies is refused, or waits in the queue.",
+    fix="Start as many processes as a node has GPUs, and request what a node has.",
     source="pytorch/pytorch issues on torchrun --nproc_per_node and 'invalid device ordinal'; "
     "Zhang et al., ICSE 2020, section 3.2",
     check=_check,
@@ -114,6 +132,20 @@ RULE = Rule(
         deepspeed.init_distributed()
         ==> target.toml <==
         gpus = "2 x H100"
+        ----
+        $ sbatch job.sh
+        ==> job.sh <==
+        #!/bin/bash
+        #SBATCH --gres=gpu:8  # <-
+        #SBATCH --cpus-per-task=96  # <-
+        #SBATCH --mem=300G
+        python train.py
+        ==> train.py <==
+        print(1)
+        ==> target.toml <==
+        gpus = "4 x A100"
+        cpus = 64
+        memory_bytes = "500 GiB"
         ----
         import lightning as L
 

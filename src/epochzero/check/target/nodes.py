@@ -78,7 +78,8 @@ def with_nodes(target: Target, text: str, pool: str = "") -> Target:
         found = [nodes for nodes in found if pool in nodes.pools]
     if (len(pools) > 1 and not pool) or not found:
         raise InputError(f"--pool must name one of: {', '.join(pools) or 'no pool has a name'}")
-    each = [nodes for nodes in found if nodes.count is not None]
+    # A drained or cordoned node does not limit a job, unless there is no other.
+    each = [nodes for nodes in found if nodes.count] or [n for n in found if n.count is not None]
     gpus, note = _common_gpus(each)
     notes = [*target.notes, *note]
     count = sum(nodes.count or 0 for nodes in each)
@@ -125,12 +126,12 @@ def _common_gpus(each: Sequence[_Nodes]) -> tuple[tuple[GPU, ...] | None, Iterab
         return None, [
             f"gpus: {kinds.pop() or 'their type'} is not known; describe them in [[gpus]]"
         ]
-    least, name = min(listed, key=len), kinds.pop()
-    if least and least[0].model != name:
-        return least, [
-            f"gpus: {name} is read as {least[0].model}, {least[0].memory_bytes >> 30} GiB"
-        ]
-    return least, []
+    if len({len(gpus) for gpus in listed}) > 1:
+        return None, ["gpus: the nodes have different numbers of them; --pool selects nodes"]
+    gpus, name = listed[0], kinds.pop()
+    if gpus and gpus[0].model != name:
+        return gpus, [f"gpus: {name} is read as {gpus[0].model}, {gpus[0].memory_bytes >> 30} GiB"]
+    return gpus, []
 
 
 def _least(values: Iterable[Any]) -> Any:

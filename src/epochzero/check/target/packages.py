@@ -329,8 +329,7 @@ def _conda_environment(path: Path, text: str) -> Pairs:
             continue
         metadata_, indent = item["said"].strip("'\""), len(item["indent"])
         if by_pip is not None and indent > by_pip:
-            if pair := _requirement(metadata_, path.parent):
-                yield pair
+            yield from _requirements(path, metadata_)
         elif re.fullmatch(r"pip\s*:", metadata_):
             by_pip = indent
         else:
