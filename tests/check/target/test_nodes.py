@@ -103,7 +103,7 @@ def test_a_partition_has_what_all_of_its_nodes_have() -> None:
 def test_tables_of_sinfo() -> None:
     target = with_nodes(Target("x"), TABLE, "a100")
     assert (target.nodes, target.cpus, len(target.gpus or ())) == (3, 64, 4)
-    assert (target.memory_bytes, target.time_limit_s) == (190000 << 20, 8 * 3600)
+    assert (target.memory_bytes, target.time_limit_s) == (515000 << 20, 8 * 3600)
     # The column is six characters wide, and a wider number is cut off: 1030000 is shown as 103000.
     long = with_nodes(Target("x"), LONG)
     assert (long.nodes, long.cpus, long.memory_bytes, long.gpus) == (2, 128, None, None)
