@@ -163,7 +163,7 @@ def test_what_an_open_list_may_bring_is_one_cause() -> None:
     doubt = " A package of the list may depend on it: scipy has no version."
     many = [missing(name, line) for line, name in enumerate(["yaml", "einops", "timm"], 1)]
     [one] = grouped([replace(each, message=each.message + doubt) for each in many])
-    assert one.message.endswith(f"that no distribution on the target provides.{doubt}")
+    assert one.message.endswith(f"that no installed distribution provides.{doubt}")
 
 
 def test_a_module_that_several_files_import_counts_once() -> None:
