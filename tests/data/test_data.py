@@ -344,6 +344,16 @@ def changed(column: str, change: Callable[[Any], Any], every: int = 1) -> Rows:
     ]
 
 
+def test_other_shares_of_a_feature_are_found_and_chance_is_not(tmp_path: Path) -> None:
+    def flagged(seed: int, likely: float) -> Rows:
+        draw = np.random.default_rng(seed)
+        return [row | {"member": bool(draw.random() < likely)} for row in rows(seed=seed)]
+
+    known = profile(write_csv(tmp_path / "known.csv", flagged(0, 0.8)))
+    assert not kinds(write_csv(tmp_path / "d.csv", flagged(1, 0.8)), known)
+    assert kinds(write_csv(tmp_path / "d.csv", flagged(1, 0.2)), known) == {"distribution"}
+
+
 def by_age(records: Rows) -> Rows:
     """The records with classes that follow from the age."""
     return [row | {"label": "owl" if row["age"] > 60 else "cat"} for row in records]

@@ -494,7 +494,7 @@ def _classes(pair: _Pair) -> Compared:
 
 
 def _shares(pair: _Pair, known: Mapping[str, int], found: Mapping[str, int]) -> Compared:
-    """Known values that are gone, and of a label other shares."""
+    """Known values that are gone or have other shares, and a label that is sorted where its order was random."""
     total = sum(known.values()) + pair.known.rest
     now = sum(found.values()) + pair.found.rest
     for name in sorted(known.keys() - found.keys()):
@@ -502,21 +502,16 @@ def _shares(pair: _Pair, known: Mapping[str, int], found: Mapping[str, int]) -> 
             share = known[name] / total
             message = f"{name!r} is missing; in the profile it has {share:.1%} of the records"
             yield pair.finding("missing_class", message), None
-    if pair.known_table.label == pair.known.name:
-        yield from _labels(pair, known, found)
-
-
-def _labels(pair: _Pair, known: Mapping[str, int], found: Mapping[str, int]) -> Compared:
-    """Classes of other shares, or sorted where they were in random order."""
+    is_label = pair.known_table.label == pair.known.name
     if shift := share_shift(known, found):
         message = (
-            f"the shares of the classes differ: {shift.worst!r} {shift.now:.1%}, in the profile"
-            f" {shift.before:.1%} (chi-square p = {shift.probability:.1g}, w = {shift.effect:.2f})"
+            f"the shares of the {'classes' if is_label else 'values'} differ: {shift.worst!r} {shift.now:.1%}, in the"
+            f" profile {shift.before:.1%} (chi-square p = {shift.probability:.1g}, w = {shift.effect:.2f})"
         )
-        yield pair.finding("label_shift", message), None
+        yield pair.finding("label_shift" if is_label else "distribution", message), None
     before = order_ratio(pair.known.changes, known)
     now = order_ratio(pair.found.changes, found)
-    if before is not None and now is not None and before >= UNORDERED and now <= ORDERED:
+    if is_label and before is not None and now is not None and before >= UNORDERED > ORDERED >= now:
         message = "the records are sorted by class; in the profile they are in random order"
         yield pair.finding("sorted", message), None
 
