@@ -509,9 +509,11 @@ def _shares(pair: _Pair, known: Mapping[str, int], found: Mapping[str, int]) -> 
             f" profile {shift.before:.1%} (chi-square p = {shift.probability:.1g}, w = {shift.effect:.2f})"
         )
         yield pair.finding("label_shift" if is_label else "distribution", message), None
-    before = order_ratio(pair.known.changes, known)
-    now = order_ratio(pair.found.changes, found)
-    if is_label and before is not None and now is not None and before >= UNORDERED > ORDERED >= now:
+    if not is_label:
+        return
+    random_order = order_ratio(pair.known.changes, known)
+    order = order_ratio(pair.found.changes, found)
+    if random_order and order is not None and random_order >= UNORDERED and order <= ORDERED:
         message = "the records are sorted by class; in the profile they are in random order"
         yield pair.finding("sorted", message), None
 
