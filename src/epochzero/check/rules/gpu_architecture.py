@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.rule import Claims, JobView, Rule, Severity, Target, claim_at
+from epochzero.check.rules.world import constant
 from epochzero.check.target import first_cuda, last_cuda
 from epochzero.check.target.gpus import version
 from epochzero.check.view.builds import (
@@ -13,9 +14,14 @@ from epochzero.check.view.builds import (
     wants_cuda,
 )
 
+_FLASH_ATTENTION = 8, 0
+"""Dao-AILab/flash-attention, README: version 2 supports Ampere, Ada and Hopper GPUs."""
+
 
 def _check(view: JobView) -> Claims:
     capability = lowest_capability(view.target)
+    if capability is not None and capability < _FLASH_ATTENTION:
+        yield from _flash_attention(view, capability)
     torch = first_import(view.program, "torch")
     if capability is None or torch is None or not wants_cuda(view.program):
         return
@@ -29,6 +35,26 @@ def _check(view: JobView) -> Claims:
             consequence="RuntimeError: CUDA error: no kernel image is available for execution on the "
             "device",
         )
+
+
+def _flash_attention(view: JobView, capability: tuple[int, int]) -> Claims:
+    """The first use of version 2, which refuses older GPUs."""
+    installed = (view.target.distributions or {}).get("flash-attn")
+    if installed is None or not installed.version.startswith("2."):
+        return
+    for call in view.program.calls:
+        asked = constant(call.keywords.get("attn_implementation")) == "flash_attention_2"
+        if asked or (call.name.startswith("flash_attn.") and call.name.endswith("_func")):
+            yield claim_at(
+                call.at,
+                # A model may also be loaded without being called.
+                severity="warning" if asked else None,
+                message=f"flash-attn {installed.version} needs compute capability 8.0; a GPU of the target has "
+                f"{capability[0]}.{capability[1]}.",
+                consequence="RuntimeError: FlashAttention only supports Ampere GPUs or newer.",
+                fix="Use attn_implementation='sdpa' or scaled_dot_product_attention, or request another GPU.",
+            )
+            return
 
 
 def _problem(target: Target, capability: tuple[int, int]) -> tuple[Severity, str] | None:
@@ -64,6 +90,20 @@ RULE = Rule(
     "31285",
     check=_check,
     examples="""
+        import torch
+        from flash_attn import flash_attn_func
+
+        q = torch.zeros(1, 8, 2, 64, dtype=torch.float16, device='cuda')
+        print(flash_attn_func(q, q, q))  # <-
+        ==> target.toml <==
+        gpus = "1 x T4"
+        [distributions]
+        torch = "2.4.0"
+        flash-attn = "2.6.3"
+        ---- ignored if
+        -gpus = "1 x T4"
+        +gpus = "1 x A100"
+        ----
         import torch
 
         x = torch.zeros(3).cuda()  # <-
