@@ -1,4 +1,4 @@
-"""What is missing because an earlier step failed: the step is the root cause."""
+"""An earlier line that tells the reason of an error is the root cause."""
 
 from __future__ import annotations
 
@@ -78,3 +78,32 @@ def test_a_warning_that_names_it_is_shown_as_a_note() -> None:
     assert found.root.line == 5
     assert found.notes == (f"job.log:1 may explain it: {warning.strip()}",)
     assert not Diagnoser().diagnose([Log("job.log", text=OPEN.encode())]).notes
+
+
+METRIC = (
+    "epoch 2 validation\n"
+    "Traceback (most recent call last):\n"
+    '  File "train.py", line 70, in validate\n'
+    "    auc = roc_auc_score(labels, scores)\n"
+    "ValueError: Input contains NaN.\n"
+)
+
+
+def test_nan_in_a_metric_after_a_loss_that_was_nan() -> None:
+    losses = "step 10 loss 2.1\nstep 20 loss 9.7\nstep 30 loss nan\nstep 40 loss nan\n"
+    found = Diagnoser().diagnose([Log("job.log", text=(losses + METRIC).encode())])
+    assert found.root
+    assert (found.root.line, found.category) == (3, "loss_nan")
+    healthy = losses.replace("nan", "2.0") + METRIC
+    assert Diagnoser().diagnose([Log("job.log", text=healthy.encode())]).category == "corrupt_data"
+
+
+def test_the_kernels_report_explains_the_error_of_the_program() -> None:
+    log = (
+        "n02: step 991 loss 1.2\n"
+        "n02: kernel: NVRM: Xid (PCI:0000:4e:00): 79, pid='<unknown>', GPU has fallen off the bus.\n"
+        "n02: RuntimeError: CUDA error: unspecified launch failure\n"
+    )
+    found = Diagnoser().diagnose([Log("job.log", text=log.encode())])
+    assert found.root
+    assert (found.root.line, found.signature) == (2, "cuda/xid-79")

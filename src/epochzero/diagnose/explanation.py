@@ -1,7 +1,8 @@
-"""Explains a missing module, program or file by the earlier line that tells why it is missing.
+"""Explains an error by an earlier line that tells its reason, as a person does who reads upwards.
 
 A launch script often continues after a failed step, so that the job fails later at what the step did not
-provide. A person reads upwards until the first complaint that names the missing thing.
+provide. NaN in a metric comes from a loss that was NaN before, and a CUDA error from the fault of the GPU
+that the kernel reported.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ _INSTALLS = re.compile(
     r"\bshell/(?:pip|conda|module)-|\b(?:conda|mamba|micromamba|activate|pip3?|uv|poetry|spack)\b"
 )
 """Names of signatures and programs that install packages or activate an environment."""
+_NOT_FINITE = re.compile(r"(?i)\b(?:nan|non-?finite|inf(?:inity|inite)?)\b")
+_KERNEL = re.compile(r"\bkernel: |\bNVRM: ")
 _NO_CAUSE = ("set_aside", "recovered")
 """Roles of warnings, and of failures after which the job continued."""
 
 
-def failed_step(root: JudgedEvent, judged: Sequence[JudgedEvent]) -> JudgedEvent | None:
-    """The first failure above the root, in its run of the log, that explains what is missing there."""
+def reason(root: JudgedEvent, judged: Sequence[JudgedEvent]) -> JudgedEvent | None:
+    """The first event above the root, in its run of the log, that explains it."""
     names = _names(root)
     return next((j for j in _above(root, judged) if _explains(j, root, names)), None)
 
@@ -34,33 +37,37 @@ def hint(root: JudgedEvent | None, judged: Sequence[JudgedEvent]) -> tuple[str, 
     names = _names(root) if root else frozenset()
     return tuple(
         f"{j.event.log}:{j.event.line} may explain it: {j.event.shown.strip()[:200]}"
-        for j in (_above(root, judged) if root else ())
+        for j in (_above(root, judged) if root and names else ())
         if j.role in _NO_CAUSE and j.event.kind == "line" and j.event.level and _mentions(j, names)
     )[:1]
 
 
 def _above(root: JudgedEvent, judged: Sequence[JudgedEvent]) -> Iterator[JudgedEvent]:
-    """What is reported above the root in its run of the log; nothing unless something is missing there."""
     end = root.event
-    if root.category in _MISSING:
-        for j in sorted(judged, key=lambda j: j.event.line):
-            if (j.event.log, j.event.starts) == (end.log, end.starts) and j.event.line < end.line:
-                yield j
+    for j in sorted(judged, key=lambda j: j.event.line):
+        if (j.event.log, j.event.starts) == (end.log, end.starts) and j.event.line < end.line:
+            yield j
 
 
 def _explains(other: JudgedEvent, root: JudgedEvent, names: frozenset[str]) -> bool:
-    """Whether another reason is given for the missing thing, or an installation failed before an import."""
+    if root.category != "loss_nan" and other.category == "loss_nan":
+        return _NOT_FINITE.search(root.event.message) is not None
     if not other.category or other.claim < WEAK:
         return False
     if other.category != root.category and _mentions(other, names):
         return True
-    if root.category != "library_not_found" or other.match is None:
+    if other.match is None:
         return False
-    return _INSTALLS.search(f"{other.match.signature.name} {other.event.text}") is not None
+    if root.category == "library_not_found":
+        return _INSTALLS.search(f"{other.match.signature.name} {other.event.text}") is not None
+    reports = [_KERNEL.search(j.event.shown) is not None for j in (other, root)]
+    return other.category == root.category and reports == [True, False]
 
 
 def _names(root: JudgedEvent) -> frozenset[str]:
     """The missing module; the missing path and its parent directories of at least two parts."""
+    if root.category not in _MISSING:
+        return frozenset()
     names = {module.lower() for module in _MODULE.findall(root.event.message)}
     for path in _PATH.findall(root.event.message):
         parts = path.split("/")

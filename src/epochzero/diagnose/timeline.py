@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from epochzero.diagnose.catalog import Catalog
-from epochzero.diagnose.explanation import failed_step
+from epochzero.diagnose.explanation import reason
 from epochzero.diagnose.judgment import JudgedEvent, judge
 from epochzero.diagnose.root_cause import select_root
 from epochzero.diagnose.survival import without_survived
@@ -36,5 +36,4 @@ def order(
     judged = tuple(judge(event, catalog, number) for number, event in enumerate(events))
     judged = without_survived(judged, failed=failed, restarts=restarts)
     root, candidates = select_root(judged, failed=failed)
-    step = root and failed_step(root, judged)
-    return Timeline(step or root, candidates, judged)
+    return Timeline((root and reason(root, judged)) or root, candidates, judged)
