@@ -6,6 +6,9 @@ command, its start too; processor time is that of every process that it started,
 measured as far as `--largest` says and extrapolated from there, and so it is said. The model of 10^8 logs a
 day (`scale_model.py`) gets what was measured on few logs, and is checked on the many. One large log is made
 of those of the lab.
+
+Each part has a result file of its own. `--minutes` ends a long part early, and `--go-on` adds to what the same code
+has measured before.
 """
 
 from __future__ import annotations
@@ -13,24 +16,27 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import math
 import multiprocessing
 import os
 import random
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow
 import pyarrow.parquet
-from common import RESULTS, SEED, data_file, percentile, save, scratch
+from common import RESULTS, SEED, content_digest, data_file, percentile, save, scratch
 from scale_model import ASSUMED, Fleet, Measured, simulate
 
 from epochzero.diagnose import Diagnoser
@@ -45,8 +51,10 @@ OVERHEAD_LOGS = 20_000
 ROWS_AT_ONCE = 5_000
 FITTED = 3
 """So many of the smallest runs the model gets."""
-KILLED_AFTER_S = {"local": (0.3, 6.0), "ray": (1.0, 10.0)}
-"""Ray takes longer to start."""
+KILLED_AFTER = (0.05, 0.8)
+"""Share of the time of a run that nobody disturbs, which Ray or a busy machine makes longer."""
+DRIVERS = 0.25
+"""Share of the kills. A driver that is killed before its workers have begun tests little, so most are theirs."""
 
 Numbers = Mapping[str, Any]
 
@@ -84,18 +92,29 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100, help="of workers and drivers together")
     parser.add_argument("--kill-logs", type=int, default=3_000, help="that are diagnosed meanwhile")
     parser.add_argument("--log-bytes", type=int, default=2 << 30, help="of the one large log")
-    parser.add_argument("--only", action="append", choices=STEPS, help="may be repeated; the others' numbers are kept")  # fmt: skip
+    parser.add_argument("--only", action="append", choices=STEPS, help="may be repeated")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="after which nothing new is begun, of each part")  # fmt: skip
+    parser.add_argument("--go-on", action="store_true", help="with the saved kills and growth")
     options = parser.parse_args()
-    before = RESULTS / "scale.json"
-    numbers: dict[str, Any] = json.loads(before.read_bytes())["numbers"] if options.only else {}
     for name in options.only or STEPS:
         print(f"{name} ...", flush=True)
         if name.startswith("ray") and importlib.util.find_spec("ray") is None:
-            numbers[name] = "not run: Ray is not installed"
-        else:
-            numbers[name] = STEPS[name](options, numbers)
-        print(json.dumps(numbers[name], indent=1), flush=True)
-    save("scale", numbers, data=[data_file(DATA).described()])
+            print("not run: Ray is not installed")
+            continue
+        options.ends = time.monotonic() + 60 * options.minutes
+        numbers = STEPS[name](options, _before(name) if options.go_on else {})
+        print(json.dumps(numbers, indent=1), flush=True)
+        save(f"scale_{name}", numbers, data=[data_file(DATA).described()])
+
+
+def _before(name: str) -> Numbers:
+    """What the same code has measured before; nothing if the code has changed."""
+    path = RESULTS / f"scale_{name}.json"
+    record = json.loads(path.read_bytes()) if path.exists() else {"measured": {"paths": []}}
+    measured = record["measured"]
+    same = measured.get("sha256") == content_digest(measured["paths"])
+    numbers: Numbers = record["numbers"] if same else {}
+    return numbers
 
 
 def _source(count: int) -> Path:
@@ -129,11 +148,13 @@ def _run(
     workers: int = 1,
     source: Path | None = None,
     keep: bool = False,
+    cluster: _Cluster | None = None,
 ) -> Ran:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as answer:
-        clock = _Clock()
+        clock = _Clock(cluster.token if cluster else secrets.token_hex(8))
         began = time.perf_counter()
         command = _command(source or _source(count), f"{folder}/out", engine, workers)
+        command += ["--address", cluster.address] if cluster else []
         child = subprocess.Popen(command, stdout=answer, env={**os.environ, TOKEN: clock.token})
         with clock:
             _, status, used = os.wait4(child.pid, 0)
@@ -149,10 +170,11 @@ def _run(
 
 
 class _Clock:
-    """Processor seconds of all processes that inherit a token, seen while they live."""
+    """Processor seconds of all processes that inherit a token, seen while they live; without those before."""
 
-    def __init__(self) -> None:
-        self.token = secrets.token_hex(8)
+    def __init__(self, token: str) -> None:
+        self.token = token
+        self._before = _ticks(token)
         self._ticks: dict[str, int] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look)
@@ -166,16 +188,52 @@ class _Clock:
 
     @property
     def seconds(self) -> float:
-        return sum(self._ticks.values()) / os.sysconf("SC_CLK_TCK")
+        spent = sum(self._ticks.values()) - sum(self._before.values())
+        return spent / os.sysconf("SC_CLK_TCK")
 
     def _look(self) -> None:
         while not self._over.wait(SAMPLED_EVERY_S):
-            for process in _processes(self.token):
-                try:
-                    fields = (process / "stat").read_text().rpartition(")")[2].split()
-                except OSError:
-                    continue
-                self._ticks[process.name] = int(fields[11]) + int(fields[12])
+            self._ticks |= _ticks(self.token)
+
+
+def _ticks(token: str) -> dict[str, int]:
+    """Processor time of each process that has the token."""
+    ticks = {}
+    for process in _processes(token):
+        try:
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        ticks[process.name] = int(fields[11]) + int(fields[12])
+    return ticks
+
+
+class _Cluster:
+    """A Ray cluster of one core that runs before the command and after it, as on a platform."""
+
+    def __init__(self) -> None:
+        self.token = secrets.token_hex(8)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.address = f"127.0.0.1:{port}"
+        self._command = [
+            str(Path(sys.executable).with_name("ray")), "start", "--head", "--block", "--num-cpus=1", "--include-dashboard=false",
+            "--node-ip-address=127.0.0.1", f"--port={port}", "--disable-usage-stats",
+        ]  # fmt: skip
+
+    def __enter__(self) -> _Cluster:
+        environment = {**os.environ, TOKEN: self.token}
+        self._head = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, env=environment)
+        _run(1, "ray", source=_source(1), cluster=self)  # waits until it answers
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._head.terminate()
+        self._head.wait()
+        for process in _processes(self.token):
+            with suppress(ProcessLookupError):
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def _processes(token: str) -> list[Path]:
@@ -229,32 +287,41 @@ def _diagnose(diagnoser: Diagnoser, texts: Sequence[str]) -> None:
         diagnoser.diagnose([Log("log", text=text.encode())]).to_dict()
 
 
-def _growth(options: argparse.Namespace, _: Numbers) -> Numbers:
+def _growth(options: argparse.Namespace, before: Numbers) -> Numbers:
     largest = options.largest
     sizes = [1_000]
     while sizes[-1] < largest:
         sizes.append(
             min(largest, sizes[-1] * 3 if str(sizes[-1])[0] == "1" else sizes[-1] // 3 * 10)
         )
-    runs = {size: _run(size, workers=2) for size in sizes}
-    spent = {size: ran.processor_seconds for size, ran in runs.items()}
-    found = Measured.of(spent)
+    runs = dict(before.get("runs", {}))
+    for size in sizes:
+        if str(size) not in runs and (len(runs) < FITTED or time.monotonic() < options.ends):
+            runs[str(size)] = _run(size, workers=2).described()
+    found = Measured.of({int(size): run["processor_seconds"] for size, run in runs.items()})
     return {
-        "runs": {str(size): ran.described() for size, ran in runs.items()},
+        "runs": runs,
         "processor_seconds_a_log": round(found.log_seconds, 6),
         "processor_seconds_to_start": round(found.start_seconds, 2),
         "processor_seconds_of_a_million": round(found.start_seconds + found.log_seconds * 1e6),
-        "measured_up_to": largest,
+        "measured_up_to": max(map(int, runs)),
         "load_average": os.getloadavg()[0],
     }
 
 
 def _overhead(*_: object) -> Numbers:
-    """Ray beside the processes of this machine, with one worker: at the start, and for each log."""
+    """Ray beside the processes of this machine, with one worker: at the start, and for each log.
+
+    Once in a cluster that runs anyway, whose processes count while the command runs, and once with a cluster that the
+    command starts.
+    """
     few, many = 250, OVERHEAD_LOGS
     runs = {
         (engine, count): _run(count, engine) for engine in ("local", "ray") for count in (few, many)
     }
+    with _Cluster() as cluster:
+        running = _run(many, "ray", cluster=cluster)
+    local = runs["local", many].processor_seconds
 
     def slope(engine: str, what: str) -> float:
         more = getattr(runs[engine, many], what) - getattr(runs[engine, few], what)
@@ -263,15 +330,18 @@ def _overhead(*_: object) -> Numbers:
     return {
         "logs": many,
         **{f"{engine}_{count}": ran.described() for (engine, count), ran in runs.items()},
-        "share_of_processor_seconds": round(
-            runs["ray", many].processor_seconds / runs["local", many].processor_seconds - 1, 3
+        "running_cluster": running.described(),
+        "share_of_processor_seconds": round(running.processor_seconds / local - 1, 3),
+        "share_of_processor_seconds_with_its_start": round(
+            runs["ray", many].processor_seconds / local - 1, 3
         ),
         "share_of_seconds_a_log": round(slope("ray", "seconds") / slope("local", "seconds") - 1, 3),
         "share_of_processor_seconds_a_log": round(
             slope("ray", "processor_seconds") / slope("local", "processor_seconds") - 1, 3
         ),
         "seconds_more_to_start": round(runs["ray", few].seconds - runs["local", few].seconds, 2),
-        "logs_from_which_ray_takes_15_percent_more_processor_time": _logs_for(0.15, runs),
+        "logs_from_which_ray_takes_8_percent_more_processor_time": _logs_for(0.08, runs),
+        "load_average": os.getloadavg()[0],
     }
 
 
@@ -333,23 +403,27 @@ def _large_log(size: int) -> Path:
     return new.rename(path)
 
 
-def _local_kills(options: argparse.Namespace, _: Numbers) -> Numbers:
-    return _kills("local", options.kills, options.kill_logs)
+def _local_kills(options: argparse.Namespace, before: Numbers) -> Numbers:
+    return _kills("local", options, before)
 
 
-def _ray_kills(options: argparse.Namespace, _: Numbers) -> Numbers:
-    return _kills("ray", options.kills, options.kill_logs)
+def _ray_kills(options: argparse.Namespace, before: Numbers) -> Numbers:
+    return _kills("ray", options, before)
 
 
-def _kills(engine: str, kills: int, count: int) -> Numbers:
+def _kills(engine: str, options: argparse.Namespace, before: Numbers) -> Numbers:
     """Ends workers and drivers by SIGKILL at random moments, until so many were ended."""
-    draw = random.Random(SEED)
-    done = {"driver": 0, "worker": 0}
-    complete = wrong = 0
+    count = options.kill_logs
+    before = before if before.get("logs") == count else {}
+    done = dict(before.get("kills", {"driver": 0, "worker": 0}))
+    complete = before.get("results", 0)
+    wrong = before.get("results_with_a_loss_or_repeat", 0)
+    draw = random.Random(SEED + sum(done.values()))
     began = time.monotonic()
-    while sum(done.values()) < kills:
+    undisturbed = _run(count, engine, workers=2).seconds
+    while sum(done.values()) < options.kills and time.monotonic() < options.ends:
         with tempfile.TemporaryDirectory() as folder:
-            _until_complete(engine, count, f"{folder}/out", done, kills, draw)
+            _until_complete(engine, f"{folder}/out", done, options, undisturbed, draw)
             complete += 1
             wrong += not _is_exact(f"{folder}/out", count)
             print(f"    {done}, {complete} results, {wrong} wrong", flush=True)
@@ -358,26 +432,33 @@ def _kills(engine: str, kills: int, count: int) -> Numbers:
         "kills": done,
         "results": complete,
         "results_with_a_loss_or_repeat": wrong,
-        "seconds": round(time.monotonic() - began, 1),
+        "seconds_undisturbed": round(undisturbed, 1),
+        "seconds": round(before.get("seconds", 0) + time.monotonic() - began, 1),
         "load_average": os.getloadavg()[0],
     }
 
 
 def _until_complete(
-    engine: str, count: int, out: str, done: dict[str, int], kills: int, draw: random.Random
+    engine: str,
+    out: str,
+    done: dict[str, int],
+    options: argparse.Namespace,
+    undisturbed: float,
+    draw: random.Random,
 ) -> None:
     """Starts the same command until it has ended by itself."""
-    command = _command(_source(count), out, engine, 2)
+    command = _command(_source(options.kill_logs), out, engine, 2)
     while True:
         token = secrets.token_hex(8)
         driver = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, env={**os.environ, TOKEN: token}
         )
         while driver.poll() is None:
-            time.sleep(draw.uniform(*KILLED_AFTER_S[engine]))
-            if sum(done.values()) >= kills or driver.poll() is not None:
+            time.sleep(draw.uniform(*KILLED_AFTER) * undisturbed)
+            enough = sum(done.values()) >= options.kills or time.monotonic() > options.ends
+            if enough or driver.poll() is not None:
                 driver.wait()
-            elif draw.random() < 0.4:
+            elif draw.random() < DRIVERS:
                 driver.kill()
                 driver.wait()
                 done["driver"] += 1
@@ -415,12 +496,12 @@ def _is_exact(out: str, count: int) -> bool:
     return len(names) == rows.num_rows == count and not lost
 
 
-def _model(_: argparse.Namespace, numbers: Numbers) -> Numbers:
+def _model(*_: object) -> Numbers:
     """The simulation beside what was measured, and a day of 10^8 logs.
 
     It gets the smallest runs, and is checked on the others.
     """
-    growth = numbers["growth"]
+    growth = json.loads((RESULTS / "scale_growth.json").read_bytes())["numbers"]
     runs = {int(size): run for size, run in growth["runs"].items()}
     spent = {size: run["processor_seconds"] for size, run in runs.items()}
     few, many = sorted(spent)[:FITTED], sorted(spent)[FITTED:]
