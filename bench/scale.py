@@ -48,6 +48,8 @@ LAB = Path(__file__).resolve().parent.parent / "lab" / "logs"
 TOKEN = "EPOCHZERO_BENCH"
 SAMPLED_EVERY_S = 0.1
 OVERHEAD_LOGS = 20_000
+ATTEMPTS = 3
+"""To start a Ray cluster."""
 ROWS_AT_ONCE = 5_000
 FITTED = 3
 """So many of the smallest runs the model gets."""
@@ -209,26 +211,38 @@ def _ticks(token: str) -> dict[str, int]:
 
 
 class _Cluster:
-    """A Ray cluster of one core that runs before the command and after it, as on a platform."""
+    """A Ray cluster that runs before the command and after it, as on a platform.
 
-    def __init__(self) -> None:
+    Args:
+        cores: of its one node.
+    """
+
+    def __init__(self, cores: int) -> None:
         self.token = secrets.token_hex(8)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.address = f"127.0.0.1:{port}"
+            host, port = free.getsockname()
+        self.address = f"{host}:{port}"
         self._command = [
-            str(Path(sys.executable).with_name("ray")), "start", "--head", "--block", "--num-cpus=1", "--include-dashboard=false",
-            "--node-ip-address=127.0.0.1", f"--port={port}", "--disable-usage-stats",
+            str(Path(sys.executable).with_name("ray")), "start", "--head", "--block", f"--num-cpus={cores}",
+            "--include-dashboard=false", f"--node-ip-address={host}", f"--port={port}",
+            "--disable-usage-stats",
         ]  # fmt: skip
 
     def __enter__(self) -> _Cluster:
-        environment = {**os.environ, TOKEN: self.token}
-        self._head = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, env=environment)
-        _run(1, "ray", source=_source(1), cluster=self)  # waits until it answers
-        return self
+        for _ in range(ATTEMPTS):
+            environment = {**os.environ, TOKEN: self.token}
+            self._head = subprocess.Popen(self._command, stdout=subprocess.PIPE, env=environment)
+            # Ray gives up after 30 seconds, which is little on a busy machine.
+            if any(b"--block" in line for line in self._head.stdout or ()):
+                return self
+            self._end()
+        sys.exit("Ray does not start")
 
     def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def _end(self) -> None:
         self._head.terminate()
         self._head.wait()
         for process in _processes(self.token):
@@ -319,7 +333,8 @@ def _overhead(*_: object) -> Numbers:
     runs = {
         (engine, count): _run(count, engine) for engine in ("local", "ray") for count in (few, many)
     }
-    with _Cluster() as cluster:
+    with _Cluster(1) as cluster:
+        _run(few, "ray", cluster=cluster)  # as the local engine has run before
         running = _run(many, "ray", cluster=cluster)
     local = runs["local", many].processor_seconds
 
@@ -408,10 +423,13 @@ def _local_kills(options: argparse.Namespace, before: Numbers) -> Numbers:
 
 
 def _ray_kills(options: argparse.Namespace, before: Numbers) -> Numbers:
-    return _kills("ray", options, before)
+    with _Cluster(2) as cluster:
+        return _kills("ray", options, before, cluster)
 
 
-def _kills(engine: str, options: argparse.Namespace, before: Numbers) -> Numbers:
+def _kills(
+    engine: str, options: argparse.Namespace, before: Numbers, cluster: _Cluster | None = None
+) -> Numbers:
     """Ends workers and drivers by SIGKILL at random moments, until so many were ended."""
     count = options.kill_logs
     before = before if before.get("logs") == count else {}
@@ -420,10 +438,13 @@ def _kills(engine: str, options: argparse.Namespace, before: Numbers) -> Numbers
     wrong = before.get("results_with_a_loss_or_repeat", 0)
     draw = random.Random(SEED + sum(done.values()))
     began = time.monotonic()
-    undisturbed = _run(count, engine, workers=2).seconds
+    undisturbed = _run(count, engine, 2, cluster=cluster).seconds
     while sum(done.values()) < options.kills and time.monotonic() < options.ends:
         with tempfile.TemporaryDirectory() as folder:
-            _until_complete(engine, f"{folder}/out", done, options, undisturbed, draw)
+            command = _command(_source(count), f"{folder}/out", engine, 2)
+            command += ["--address", cluster.address] if cluster else []
+            token = cluster.token if cluster else secrets.token_hex(8)
+            _until_complete(command, token, done, options, undisturbed, draw)
             complete += 1
             wrong += not _is_exact(f"{folder}/out", count)
             print(f"    {done}, {complete} results, {wrong} wrong", flush=True)
@@ -439,17 +460,15 @@ def _kills(engine: str, options: argparse.Namespace, before: Numbers) -> Numbers
 
 
 def _until_complete(
-    engine: str,
-    out: str,
+    command: Sequence[str],
+    token: str,
     done: dict[str, int],
     options: argparse.Namespace,
     undisturbed: float,
     draw: random.Random,
 ) -> None:
     """Starts the same command until it has ended by itself."""
-    command = _command(_source(options.kill_logs), out, engine, 2)
     while True:
-        token = secrets.token_hex(8)
         driver = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, env={**os.environ, TOKEN: token}
         )
@@ -462,7 +481,7 @@ def _until_complete(
                 driver.kill()
                 driver.wait()
                 done["driver"] += 1
-            elif workers := _workers_of(engine, token, driver.pid):
+            elif workers := _workers_of(token, driver.pid):
                 os.kill(draw.choice(workers), signal.SIGKILL)
                 done["worker"] += 1
         if driver.returncode == 0:
@@ -471,15 +490,14 @@ def _until_complete(
             sys.exit(f"the driver ended with {driver.returncode}")
 
 
-def _workers_of(engine: str, token: str, driver: int) -> list[int]:
-    mark = b"ray::" if engine == "ray" else b"forkserver"
+def _workers_of(token: str, driver: int) -> list[int]:
     found = []
     for process in _processes(token):
         try:
             line = (process / "cmdline").read_bytes()
         except OSError:
             continue
-        if mark in line and int(process.name) != driver:
+        if (b"ray::" in line or b"forkserver" in line) and int(process.name) != driver:
             found.append(int(process.name))
     return found
 
