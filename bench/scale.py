@@ -29,7 +29,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -48,8 +48,17 @@ LAB = Path(__file__).resolve().parent.parent / "lab" / "logs"
 TOKEN = "EPOCHZERO_BENCH"
 SAMPLED_EVERY_S = 0.1
 OVERHEAD_LOGS = 20_000
+PORTS = (
+    "port",
+    "dashboard-agent-listen-port",
+    "dashboard-agent-grpc-port",
+    "runtime-env-agent-port",
+    "metrics-export-port",
+)
+"""Of a Ray cluster. Where they are given, it need not wait for processes that report them, for which it has little
+patience on a busy machine."""
 ATTEMPTS = 3
-"""To start a Ray cluster."""
+"""To start it."""
 ROWS_AT_ONCE = 5_000
 FITTED = 3
 """So many of the smallest runs the model gets."""
@@ -219,21 +228,24 @@ class _Cluster:
 
     def __init__(self, cores: int) -> None:
         self.token = secrets.token_hex(8)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            host, port = free.getsockname()
-        self.address = f"{host}:{port}"
+        with ExitStack() as opened:
+            sockets = [opened.enter_context(socket.socket()) for _ in PORTS]
+            for each in sockets:
+                each.bind(("127.0.0.1", 0))
+            ports = [each.getsockname()[1] for each in sockets]
+        self.address = f"127.0.0.1:{ports[0]}"
         self._command = [
             str(Path(sys.executable).with_name("ray")), "start", "--head", "--block", f"--num-cpus={cores}",
-            "--include-dashboard=false", f"--node-ip-address={host}", f"--port={port}",
-            "--disable-usage-stats",
+            "--node-ip-address=127.0.0.1", "--include-dashboard=false", "--disable-usage-stats",
+            *(f"--{name}={port}" for name, port in zip(PORTS, ports, strict=True)),
         ]  # fmt: skip
 
     def __enter__(self) -> _Cluster:
+        # Who connects must have the token too.
+        os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
         for _ in range(ATTEMPTS):
             environment = {**os.environ, TOKEN: self.token}
             self._head = subprocess.Popen(self._command, stdout=subprocess.PIPE, env=environment)
-            # Ray gives up after 30 seconds, which is little on a busy machine.
             if any(b"--block" in line for line in self._head.stdout or ()):
                 return self
             self._end()
