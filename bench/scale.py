@@ -64,6 +64,8 @@ FITTED = 3
 """So many of the smallest runs the model gets."""
 KILLED_AFTER = (0.05, 0.8)
 """Share of the time of a run that nobody disturbs, which Ray or a busy machine makes longer."""
+WORKERS = (b"forkserver", b"ray::_call", b"ray::IDLE")
+"""In their command lines. Ray's agents begin with `ray::` too, and a node ends with its agents."""
 DRIVERS = 0.25
 """Share of the kills. A driver that is killed before its workers have begun tests little, so most are theirs."""
 
@@ -509,7 +511,7 @@ def _workers_of(token: str, driver: int) -> list[int]:
             line = (process / "cmdline").read_bytes()
         except OSError:
             continue
-        if (b"ray::" in line or b"forkserver" in line) and int(process.name) != driver:
+        if any(mark in line for mark in WORKERS) and int(process.name) != driver:
             found.append(int(process.name))
     return found
 
