@@ -46,6 +46,7 @@ __all__ = [
     "line_hash",
     "literals",
     "mean",
+    "measured_before",
     "measured_paths",
     "percentile",
     "rate",
@@ -216,6 +217,16 @@ def save(
     path = RESULTS / f"{name}.json"
     path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"-> {path}")
+
+
+def measured_before(name: str) -> Mapping[str, Any]:
+    """The numbers of ``bench/results/NAME.json``; none if the code that they measure has changed."""
+    path = RESULTS / f"{name}.json"
+    record = json.loads(path.read_bytes()) if path.exists() else {"measured": {}}
+    paths = measured_paths(name)
+    same = record["measured"] == {"paths": paths, "sha256": content_digest(paths)}
+    numbers: Mapping[str, Any] = record["numbers"] if same else {}
+    return numbers
 
 
 def measured_paths(name: str) -> list[str]:

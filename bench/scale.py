@@ -36,7 +36,7 @@ from typing import Any
 
 import pyarrow
 import pyarrow.parquet
-from common import RESULTS, SEED, content_digest, data_file, percentile, save, scratch
+from common import RESULTS, SEED, data_file, measured_before, percentile, save, scratch
 from scale_model import ASSUMED, Fleet, Measured, simulate
 
 from epochzero.diagnose import Diagnoser
@@ -115,19 +115,9 @@ def main() -> None:
             print("not run: Ray is not installed")
             continue
         options.ends = time.monotonic() + 60 * options.minutes
-        numbers = STEPS[name](options, _before(name) if options.go_on else {})
+        numbers = STEPS[name](options, measured_before(f"scale_{name}") if options.go_on else {})
         print(json.dumps(numbers, indent=1), flush=True)
         save(f"scale_{name}", numbers, data=[data_file(DATA).described()])
-
-
-def _before(name: str) -> Numbers:
-    """What the same code has measured before; nothing if the code has changed."""
-    path = RESULTS / f"scale_{name}.json"
-    record = json.loads(path.read_bytes()) if path.exists() else {"measured": {"paths": []}}
-    measured = record["measured"]
-    same = measured.get("sha256") == content_digest(measured["paths"])
-    numbers: Numbers = record["numbers"] if same else {}
-    return numbers
 
 
 def _source(count: int) -> Path:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from epochzero.errors import InputError
 from epochzero_models import Examples, load_examples
@@ -36,6 +37,10 @@ def empty(): return TensorDataset(x[:0], y[:0])
 def uneven(): return [(torch.zeros(2), 0), (torch.zeros(3), 1)]
 def alone(): return [torch.zeros(2)]
 def texts(): return [("a", 0)]
+def bare(): return x
+def bare_items(): return TensorDataset(x)
+def bare_batches(): return DataLoader(TensorDataset(x), batch_size=4)
+def bare_mappings(): return [{"x": row} for row in x]
 def hot(): return x, torch.eye(6)
 def hot_items(): return [(torch.zeros(2), torch.eye(3)[0])]
 def number(): return 3
@@ -56,6 +61,35 @@ def test_code_gives_examples(own: str, name: str) -> None:
     found = load_examples(f"{own}:{name}")
     assert torch.equal(found.inputs, torch.arange(12.0).reshape(6, 2))
     assert found.labels.tolist() == [0, 1, 0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "name", ["bare", "bare_items", "bare_batches", "bare_mappings", "tensors", "mapping"]
+)
+def test_inputs_beyond_the_model_need_no_labels(own: str, name: str) -> None:
+    found = load_examples(f"{own}:{name}", labeled=False)
+    assert torch.equal(found.inputs, torch.arange(12.0).reshape(6, 2))
+    assert len(found.labels) == 6
+
+
+def test_files_without_labels_are_read_where_none_are_needed(tmp_path: Path) -> None:
+    np.savez(tmp_path / "beyond.npz", x=np.ones((5, 3), np.float32))
+    (tmp_path / "beyond.csv").write_text("a,b\n1,2\n3,4\n")
+    folder = tmp_path / "images" / "other"
+    folder.mkdir(parents=True)
+    for number in range(3):
+        Image.new("L", (4, 4)).save(folder / f"{number}.png")
+    shapes = {"beyond.npz": (5, 3), "beyond.csv": (2, 2), "images": (3, 1, 4, 4)}
+    for name, shape in shapes.items():
+        path = str(tmp_path / name)
+        assert (
+            load_examples(
+                path, labeled=False, target=None if name == "images" else "y"
+            ).inputs.shape
+            == shape
+        )
+        with pytest.raises(InputError):
+            load_examples(path)
 
 
 def test_a_shuffling_loader_follows_the_seed(own: str) -> None:

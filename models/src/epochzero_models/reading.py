@@ -38,6 +38,7 @@ def load_examples(
     *,
     target: str | None = None,
     group: str | None = None,
+    labeled: bool = True,
     most: int | None = None,
     seed: int = 0,
     on_progress: ProgressCallback | None = None,
@@ -48,6 +49,7 @@ def load_examples(
         source: ``file.py:function``, a file of arrays or a table, or a directory of images.
         target: column or array of the labels; detected by name by default.
         group: column or array of the subgroups. Numeric groups of a table remain inputs, texts do not.
+        labeled: whether labels are needed; if not, the label of an example without one is 0.
         most: maximum number of examples, drawn at random.
         seed: of the sample, and of the user's code.
         on_progress: called with the number of examples read.
@@ -59,14 +61,15 @@ def load_examples(
         with seeded(seed):
             made = made_by(source)
             with as_input_error(source):
-                examples = _from_code(source, made, target, group, on_progress)
+                examples = _from_code(source, made, target, group, labeled, on_progress)
         return examples.drawn(most, seed)
     path = Path(source)
     found = find_sources(path)
     if all(table.format.record_is_file and table.format.name == "images" for table in found):
         _refuse_options(source, target, group)
-        return _from_images(source, found, most, seed, on_progress)
-    return _from_columns(source, read_columns(source), target, group).drawn(most, seed)
+        return _from_images(source, found, labeled, most, seed, on_progress)
+    examples = _from_columns(source, read_columns(source), target, group, labeled)
+    return examples.drawn(most, seed)
 
 
 def _refuse_options(source: str, target: str | None, group: str | None) -> None:
@@ -83,31 +86,36 @@ def _from_code(
     made: Any,
     target: str | None,
     group: str | None,
+    labeled: bool,
     on_progress: ProgressCallback | None,
 ) -> Examples:
     if isinstance(made, Examples):
         return made
     if isinstance(made, Mapping):
-        return _from_columns(source, made, target, group)
+        return _from_columns(source, made, target, group, labeled)
     _refuse_options(source, target, group)
+    if not labeled and hasattr(made, "shape"):
+        return Examples(source, _inputs(source, made), torch.zeros(len(made), dtype=torch.long))
     if isinstance(made, tuple) and len(made) == 2 and all(hasattr(v, "shape") for v in made):
         return Examples(source, _inputs(source, made[0]), _whole_labels(source, made[1]))
     if isinstance(made, Iterable) or hasattr(made, "__getitem__"):
-        return _collected(source, made, on_progress)
+        return _collected(source, made, labeled, on_progress)
     raise InputError(
         f"{source}: returns a {type(made).__name__}; expected a dataset or loader of torch, a pair of arrays "
         "(inputs, labels), or a mapping of arrays"
     )
 
 
-def _collected(source: str, made: Any, on_progress: ProgressCallback | None) -> Examples:
+def _collected(
+    source: str, made: Any, labeled: bool, on_progress: ProgressCallback | None
+) -> Examples:
     """Collect all items of a dataset, or batches of a loader."""
     batched = isinstance(made, torch.utils.data.DataLoader)
     inputs: list[Tensor] = []
     labels: list[Tensor] = []
     size = 0
     for number, item in enumerate(_items(made), 1):
-        x, y = _pair(source, item, number)
+        x, y = _pair(source, item if labeled else _with_label(item, batched), number)
         inputs.append(x if batched else x[None])
         labels.append(y if batched else y[None])
         size += x.numel() * x.element_size()
@@ -138,12 +146,24 @@ def _items(made: Any) -> Iterator[Any]:
     return iter(made)
 
 
+def _with_label(item: Any, batched: bool) -> Any:
+    """Return an item with its label, or 0 if it has none."""
+    inputs, *rest = _named(item) if isinstance(item, Mapping | Sequence) else (item,)
+    return inputs, rest[0] if rest and rest[0] is not None else np.zeros(
+        len(inputs) if batched else ()
+    )
+
+
+def _named(item: Any) -> Any:
+    """Return what a mapping calls input and label; other items unchanged."""
+    if not isinstance(item, Mapping):
+        return item
+    keys = ((name for name in names if name in item) for names in (INPUT_NAMES, LABEL_NAMES))
+    return tuple(item.get(next(found, "")) for found in keys)
+
+
 def _pair(source: str, item: Any, number: int) -> tuple[Tensor, Tensor]:
-    if isinstance(item, Mapping):
-        item = tuple(
-            item.get(next((name for name in names if name in item), ""))
-            for names in (INPUT_NAMES, LABEL_NAMES)
-        )
+    item = _named(item)
     if not isinstance(item, Sequence) or len(item) < 2 or item[0] is None or item[1] is None:
         raise InputError(f"{source}: item {number} is a {type(item).__name__}, not (input, label)")
     try:
@@ -186,8 +206,11 @@ def _joined(parts: Sequence[Any]) -> Any:
     return [value for part in parts for value in part]
 
 
-def _from_columns(source: str, columns: Columns, target: str | None, group: str | None) -> Examples:
-    label = label_column(source, columns, target)
+def _from_columns(
+    source: str, columns: Columns, target: str | None, group: str | None, labeled: bool
+) -> Examples:
+    without = not labeled and (target or "") not in columns and not {*LABEL_NAMES} & {*columns}
+    label = "" if without else label_column(source, columns, target)
     if group is not None and group not in columns:
         raise InputError(f"{source} has no column {group!r}; {_known(columns)}")
     rest = {name: values for name, values in columns.items() if name != label}
@@ -205,7 +228,8 @@ def _from_columns(source: str, columns: Columns, target: str | None, group: str 
             raise InputError(f"{source} has no column except that of the labels")
         numbers = [_numbers(source, name, rest[name]) for name in names]
         inputs = torch.from_numpy(np.stack(numbers, axis=1))
-    return Examples(source, inputs, _labels(source, columns[label]), names, groups)
+    labels = np.zeros(len(inputs)) if without else columns[label]
+    return Examples(source, inputs, _labels(source, labels), names, groups)
 
 
 def label_column(source: str, columns: Columns, target: str | None) -> str:
@@ -309,6 +333,7 @@ def _as_inputs(values: Tensor) -> Tensor:
 def _from_images(
     source: str,
     found: Sequence[TableSource],
+    labeled: bool,
     most: int | None,
     seed: int,
     on_progress: ProgressCallback | None,
@@ -319,7 +344,7 @@ def _from_images(
         raise InputError(f"{source} has several sets of images ({names}); name one of them")
     files = found[0].files
     classes = {name: at for at, name in enumerate(sorted({file.parent.name for file in files}))}
-    if len(classes) < 2:
+    if labeled and len(classes) < 2:
         raise InputError(f"{source}: expected one directory of images per class, at least two")
     if most is not None and len(files) > most:
         chosen = np.sort(np.random.default_rng(seed).choice(len(files), most, replace=False))

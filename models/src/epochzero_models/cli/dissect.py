@@ -78,7 +78,7 @@ def command(
             model,
             request.load(request.data, on_progress),
             tests,
-            beyond=request.load(beyond, on_progress) if beyond else None,
+            beyond=request.load(beyond, on_progress, labeled=False) if beyond else None,
             layers=[name.strip() for name in layers.split(",") if name.strip()] if layers else None,
             detector=detector,
             members=[load_model(request.model, file, device=request.device) for file in members],

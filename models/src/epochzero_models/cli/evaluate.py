@@ -61,7 +61,7 @@ def command(
 
         found = evaluate(
             request.classifiers(compare),
-            request.load(request.data, on_progress, group),
+            request.load(request.data, on_progress, group=group),
             attacks=attacks,
             autoattack=autoattack,
             attacked=attacked,

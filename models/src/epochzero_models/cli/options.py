@@ -53,14 +53,12 @@ class ModelRequest:
     seed: int
     out: Path | None
 
-    def load(
-        self, source: str, on_progress: ProgressCallback, group: str | None = None
-    ) -> Examples:
-        """Load the examples of one source."""
+    def load(self, source: str, on_progress: ProgressCallback, **options: Any) -> Examples:
+        """Load the examples of one source; ``options`` of `load_examples`."""
         from epochzero_models import load_examples
 
         return load_examples(
-            source, target=self.target, group=group, most=self.most, seed=self.seed, on_progress=on_progress,
+            source, target=self.target, most=self.most, seed=self.seed, on_progress=on_progress, **options,
         )  # fmt: skip
 
     def classifiers(self, others: Sequence[str] = ()) -> list[Classifier]:
