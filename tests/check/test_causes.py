@@ -104,6 +104,11 @@ def test_another_failure_of_a_dry_run_is_told_beside(met: Finding) -> None:
     assert told_once([READ], [met], ()) == [READ, met]
 
 
+def test_an_error_does_not_confirm_a_warning_of_wrong_results() -> None:
+    read = replace(READ, consequence="The order of the data is the same in every epoch")
+    assert told_once([read], [MET], ()) == [read, MET]
+
+
 def test_words_that_name_nothing_are_those_of_many_failures() -> None:
     read = replace(READ, consequence="AssertionError")
     met = replace(MET, place=SourceLocation("train.py", 30), consequence="AssertionError")

@@ -23,6 +23,7 @@ MOST_NAMES = 8
 _MISSING = re.compile(r"The job imports (\S+), but no installed distribution provides it\.(.*)")
 _REMOVED = re.compile(r"(\S+) was removed in (\S+ \S+); the target has (\S+)\.")
 _NO_FILE = re.compile(r"FileNotFoundError: No such file or directory: '(/[^']+)'")
+_RAISED = re.compile(r"\b[A-Z]\w*(Error|Exception)\b")
 
 
 def is_decidable(finding: Finding) -> bool:
@@ -97,7 +98,8 @@ def _without_general(findings: Iterable[Finding], general: Collection[str]) -> l
 
 def _is_met(read: Finding, met: Finding) -> bool:
     """Whether a dry run came upon what was read: there or on the way, or it ended with its words."""
-    if read.category != met.category:
+    is_silent = read.severity != "error" and not _RAISED.search(read.consequence)
+    if read.category != met.category or (is_silent and _RAISED.search(met.consequence)):
         return False
     # A message that names nothing, such as AssertionError, is that of many failures.
     named = ": " in met.consequence and read.consequence == met.consequence
