@@ -10,7 +10,7 @@ no root but a suspect. A program of more than `watch_runs.CPU_S` seconds is read
 
 With ``--public DIR`` it is the examples of public repositories instead, see ``public_trainings.py``, in a Python that has
 torchvision, Lightning, Keras, PyTorch Geometric, Gymnasium and what the programs import. One of fewer than `LEAST` iterations
-shows nothing and is not counted.
+shows nothing and is not counted. ``--list`` names another list, whose result has its name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import watch_runs
 from common import save
-from public_trainings import PublicTraining, public_trainings
+from public_trainings import LIST, PublicTraining, public_trainings
 from watch import Case, cases_of_lab, is_named
 from watch_runs import recorded, stored_path
 
@@ -44,10 +44,11 @@ def main() -> None:
     parser.add_argument("--held-out", action="store_true", help="also those of varied; is counted")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--public", type=Path, help="directory with the public repositories")
+    parser.add_argument("--list", type=Path, default=LIST, help="of public trainings")
     parser.add_argument("--cpu-s", type=int, default=watch_runs.CPU_S, help="of each training")
     options = parser.parse_args()
     watch_runs.CPU_S = options.cpu_s
-    every = public_trainings(options.public) if options.public else cases()
+    every = public_trainings(options.public, options.list) if options.public else cases()
     chosen = [case for case in every if options.held_out or not case.held_out]
     # Healthy ones first: they answer the question, and a run may be interrupted.
     chosen.sort(key=lambda case: bool(case.truth))
@@ -64,7 +65,8 @@ def main() -> None:
         numbers.setdefault(_part(case), Counter()).update(found)
         evaluated.append(case)
         print(case.name, dict(+found), file=sys.stderr)
-    name = "watch_public" if options.public else "watch_healthy"
+    name = options.list.stem.replace("_trainings", "") if options.public else "healthy"
+    name = f"watch_{name}"
     count_evaluation(name, (case.name for case in evaluated if case.held_out))
     data = {"name": name, "programs": len(evaluated), "of": total, "cpu_s": options.cpu_s}
     if options.public:

@@ -1,5 +1,8 @@
 """How many faults of relations and between ranks the watcher names, with kind and line, and how early; and false roots.
 
+A fault is ``named`` if it is the root cause, which is proved (``named_strictly`` without words that an expert could use instead);
+``suspected`` if it is the suspect of a training without a root; ``shown`` if it is among the first `SHOWN` faults of the verdict.
+
 Their collections, ``lab.watch.cases.PAIRED``, were written before the searches. Their held-out parts are read with
 ``--held-out``, which is counted in ``lab/watch/evaluations.json``. ``without_relations`` are the verdicts on the same records
 without the tables of relations.
@@ -29,10 +32,11 @@ from common import rate, save
 from watch import CUTS, Case
 from watch_runs import recorded, stored_path
 
+from epochzero import taxonomy
 from epochzero.run.watch.child.begin import FILE_VARIABLE, begin_torch
 from epochzero.run.watch.faults import catalogue
 from epochzero.run.watch.history import TrainingHistory, read_records
-from epochzero.run.watch.model import CONFIRMED, TrainingFinding
+from epochzero.run.watch.model import CONFIRMED, TOLD, TrainingFinding
 from epochzero.run.watch.verdict import conclude
 from lab.watch.cases import (
     PAIRED,
@@ -43,6 +47,7 @@ from lab.watch.cases import (
     pair_ranks,
 )
 
+SHOWN = 3
 _LIMIT_S = 900
 _EARLY = 0.05
 
@@ -201,10 +206,15 @@ def _counted(
         )
         since.append(next(at, 1.0))
     strict = root is not None and root.word == case.truth["fault"]
+    faults = [one for one in watched.findings if one.word in taxonomy.faults()]
+    likely = [one for one in faults if one is root or one.confidence >= TOLD][:SHOWN]
+    shown = [one for one in likely if is_right(case, one)]
     return Counter(
         faults=1,
         named=named,
-        named_or_suspected=is_right(case, root or watched.suspect),
+        suspected=is_right(case, watched.suspect),
+        shown=bool(shown),
+        shown_with_line=any(has_line(case, one) for one in shown),
         named_strictly=strict,
         line=line,
         line_strictly=strict_line,
@@ -235,6 +245,7 @@ def _shares(found: Counter[str], early: Sequence[float]) -> dict[str, Any]:
     if count := found["faults"]:
         numbers["named_share"] = rate(found["named"], count)
         numbers["line_share"] = rate(found["line"], count)
+        numbers["shown_share"] = rate(found["shown"], count)
         numbers["named_after_median"] = statistics.median(early) if early else None
         numbers["named_within_5_percent"] = sum(share <= _EARLY for share in early)
     if count := found["healthy"]:
