@@ -26,8 +26,9 @@ import numpy as np
 from watch import Case, cases_of_lab, is_named, records_of_all
 
 from epochzero.run.watch.calibration import Calibration
+from epochzero.run.watch.faults import catalogue
 from epochzero.run.watch.history import read_records
-from epochzero.run.watch.verdict import root_of
+from epochzero.run.watch.verdict import conclude
 from epochzero_models.evaluate.calibration import expected_calibration_error
 
 TARGET = Path(__file__).resolve().parent.parent / "src/epochzero/run/watch/calibration.json"
@@ -75,11 +76,14 @@ def main() -> None:
 
 
 def _root(case: Case, records: Iterable[Any]) -> Root | None:
-    root = root_of(read_records(records))
+    history = read_records(records)
+    root = conclude(history).root
     if root is None:
         return None
+    found = catalogue()[root.word](history)
+    strength = max(finding.confidence for finding in found if finding.place == root.place)
     base = str(case.truth.get("base") or case.name.partition("/")[2])
-    return Root(base, root.word, root.confidence, bool(case.truth) and is_named(case, root.word))
+    return Root(base, root.word, strength, bool(case.truth) and is_named(case, root.word))
 
 
 def counted(roots: Sequence[Root]) -> dict[str, Any]:

@@ -192,6 +192,9 @@ def test_an_episode_that_is_over_has_no_next_state() -> None:
     assert not _faults(f"{begin}target = r + gamma * q_next * (1 - done)\n{end}")
     assert not _faults(f"{begin}target = r + gamma * q_next * (1 - d)\n{end}")
     assert _faults(f"{begin}target = r + gamma * q_next * done.float()\n{end}") == {"loss_wrong"}
+    assert _faults(f"{begin}target = r + 0.98 * q_next\n{end}") == {"loss_wrong"}
+    assert not _faults(f"{begin}target = r + 0.98 * q_next * (1 - d)\n{end}")
+    assert not _faults(f"{begin}target = q + 0.98 * q_next\n{end}")
     assert bootstrapped(*_minimized("loss = 2 + accuracy")) is None
     # What is added to itself is a return; beside a mask, what `done` holds is unknown.
     assert not _faults(f"{begin}target = 0\ntarget = r + gamma * target\n{end}")

@@ -505,6 +505,25 @@ def test_gradients_of_a_target_network_have_no_effect() -> None:
     assert not any(i.relations.get("differentiable") for i in seen(train).iterations)
 
 
+@pytest.mark.parametrize("copied", ["at first", "later"])
+@pytest.mark.parametrize("within", [True, False])
+def test_a_target_network_belongs_to_no_optimizer(copied: str, within: bool) -> None:
+    def train() -> None:
+        model, target = (nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)) for _ in "ab")
+        both = nn.ModuleDict({"online": model, "target": target})
+        optimizer = torch.optim.SGD(model.parameters(), 0.01)
+        for step in range(12):
+            if step % 8 == (0 if copied == "at first" else 6):
+                target.load_state_dict(model.state_dict())
+            state, following = torch.randn(16, 4), torch.randn(16, 4)
+            optimizer.zero_grad()
+            value = (both["target"] if within else target)(following).max(1)[0]
+            functional.mse_loss(model(state)[:, 0], state[:, 0] + 0.9 * value).backward()
+            optimizer.step()
+
+    assert reported(seen(train), "parameters_frozen") == []
+
+
 def test_sorted_targets_end_alike_without_padding() -> None:
     model = nn.Sequential(nn.Embedding(3, 8), nn.Linear(8, 3))
 

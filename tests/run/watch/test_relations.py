@@ -21,7 +21,7 @@ from epochzero.run.watch.child.schedule import Schedule
 from epochzero.run.watch.faults import CURVES, RELATIONS, catalogue
 from epochzero.run.watch.faults.parallel import RELATIONS as PARALLEL
 from epochzero.run.watch.history import TrainingHistory, read_records
-from epochzero.run.watch.model import TrainingFinding
+from epochzero.run.watch.model import PROOFS, TrainingFinding
 from epochzero.run.watch.record_reader import RecordFileReader
 from tests.run.watch.child.conftest import watched
 
@@ -1016,14 +1016,35 @@ def test_an_attention_mask_that_leaves_only_padding(inverted: bool, fused: bool)
 
 
 @pytest.mark.parametrize(
-    ("factor", "found"), [("value", {"loss_wrong"}), ("value.detach()", set())]
+    ("reward", "factor", "found"),
+    [
+        ("first", "gamma * value", {"loss_wrong"}),
+        ("first", "gamma * value.detach()", set()),
+        ("reward", "0.98 * value", {"loss_wrong"}),
+        ("reward", "0.98 * value.detach()", set()),
+        ("first", "0.98 * value", set()),
+    ],
 )
 def test_a_target_of_the_next_value_that_gradients_pass_through(
-    factor: str, found: set[str], tmp_path: Any
+    reward: str, factor: str, found: set[str], tmp_path: Any
 ) -> None:
-    lines = ("gamma, value = 0.9, head(model(x))", f"target = x[:, :1] + gamma * {factor}",
+    lines = ("gamma, value = 0.9, head(model(x))", f"{reward} = x[:, :1]", f"target = {reward} + {factor}",
              "loss = F.mse_loss(head(model(x)), target)")  # fmt: skip
     assert _trained(tmp_path, *lines) == found
+
+
+@pytest.mark.parametrize("function", ["binary_cross_entropy", "binary_cross_entropy_with_logits"])
+@pytest.mark.parametrize(
+    ("arguments", "found"), [("known, guess", {"loss_wrong"}), ("guess, known", set())]
+)
+def test_a_loss_that_is_given_the_labels_first(
+    function: str, arguments: str, found: set[str], tmp_path: Any
+) -> None:
+    lines = ("known, guess = (x[:, :1] > 0) * 0.8 + 0.1, head(model(x)).sigmoid()", f"loss = F.{function}({arguments})")  # fmt: skip
+    facts = [one for one in violations(_program(tmp_path, *lines)) if "alone" in one.text]
+    assert {one.word for one in facts} == found
+    assert all(one.place is not None and function in one.place.text for one in facts)
+    assert all(one.kind in PROOFS for one in facts)
 
 
 def test_a_relation_that_is_violated_from_some_iteration_on_is_found_with_its_onset(

@@ -36,12 +36,6 @@ def conclude(history: TrainingHistory) -> WatchResult:
     return WatchResult(history.count, root, _sorted(symptoms), _sorted(left), failed)
 
 
-def root_of(history: TrainingHistory) -> TrainingFinding | None:
-    """The root with the strength of its signs as its confidence; None for none."""
-    findings, _ = _found(history)
-    return _strongest(findings, PROOFS, SURE)
-
-
 def _found(history: TrainingHistory) -> tuple[list[TrainingFinding], tuple[str, ...]]:
     """All findings, and the searches that failed."""
     findings: list[TrainingFinding] = []

@@ -31,7 +31,8 @@ def origin(loss: torch.Tensor) -> list[dict[str, Any]]:
                 continue
             seen.add(node)
             saved = _saved(node)
-            if any(_is_telling(values) for values in saved.values()):
+            names = ("nonfinite", "zeros", "negative")
+            if any(values[name] > 0 for values in saved.values() for name in names):
                 found.append({"operator": type(node).__name__, "depth": depth, "saved": saved})
             following += [n for n, _ in node.next_functions if n is not None]
         level = following
@@ -59,10 +60,6 @@ def _saved(node: Any) -> dict[str, dict[str, float]]:
                 "nonfinite": 1 - float(torch.isfinite(flat).float().mean()),
             }
     return found
-
-
-def _is_telling(values: dict[str, float]) -> bool:
-    return values["nonfinite"] > 0 or values["zeros"] > 0 or values["negative"] > 0
 
 
 def reaches(value: torch.Tensor, held: Collection[int]) -> bool:

@@ -48,6 +48,7 @@ def relations(
         ``identical``: whether a target of numbers is an input of the model.
         ``given``: whether a number of each input is its target.
         ``differentiable``: whether gradients of a target of numbers reach what an optimizer changes, as those of the output do.
+        ``exchanged``: whether gradients reach what an optimizer changes through the target alone, where only the output has logarithms.
         ``blank``: the share of the labels of `ctc_loss` that are its blank.
         ``normalized``: dimensions over which the output, or its exponential, adds up to 1.
     """
@@ -57,6 +58,9 @@ def relations(
         return found
     inputs = [value for value in inputs if value is not None]
     found["given"] = _given(target.detach(), inputs)
+    if "cross_entropy" in function:
+        alone = target.requires_grad and not output.requires_grad
+        found["exchanged"] = (alone and reaches(target, held())) or None
     if function in _INDEXED:
         found["normalized"] = _normalized(function, output)
         found["excluded"] = _excluded(output, target)

@@ -79,11 +79,6 @@ def _lagging(history: TrainingHistory, iteration: Iteration) -> Test:
     return Sign(f"Each target is {what}.", target_place(history))
 
 
-def _reordered(history: TrainingHistory) -> Sign | None:
-    found = reordered(history)
-    return Sign(*found) if found is not None else None
-
-
 def _unrelated_noise(history: TrainingHistory) -> Sign | None:
     """The target is noise that is not in the input."""
     found = [
@@ -337,7 +332,7 @@ def _targets_of_evaluations(history: TrainingHistory) -> Sign | None:
 
 RELATIONS: Sequence[Row] = (
     Row("labels_wrong", in_iterations(_lagging), 0.95, "The target of a position is the token after it: shift once, here or in the model."),
-    Row("labels_wrong", _reordered, 0.9, "Put inputs and labels in order with the same permutation.", kind=EvidenceKind.SOURCE),
+    Row("labels_wrong", lambda history: Sign(*found) if (found := reordered(history)) else None, 0.9, "Put inputs and labels in order with the same permutation.", kind=EvidenceKind.SOURCE),
     Row("labels_wrong", in_iterations(partial(share_at_least, name="excluded", least=0.5, place=target_place, functions=INDEXED,
         text="The target of {} of the rows is a class that a mask excludes: the loss cannot fall."), 3), 0.93,
         "Point targets at classes that are not masked: check offsets and the mask of the diagonal."),

@@ -183,7 +183,9 @@ def _without_gradient(history: TrainingHistory) -> str:
             continue
         after = [to for to, _ in history.order if source.get(to) == path]
         trained = any(_largest(history, to) for to in after)
-        if trained and not _largest(history, before) and _is_held(history, before):
+        # Of a layer with scales only, `_largest` sees nothing.
+        held = any(of.trainable and of.held for of in _matrices(history, before))
+        if trained and held and not _largest(history, before):
             return path
     return ""
 
@@ -194,11 +196,6 @@ def _largest(history: TrainingHistory, path: str) -> float | None:
         series = history.parameter_series(parameter.name, "gradient", "largest")
         return float(series[:, 1].max()) if len(series) >= 5 else None
     return None
-
-
-def _is_held(history: TrainingHistory, path: str) -> bool:
-    """Whether an optimizer holds the weights of a layer; of one with scales only `_largest` sees nothing."""
-    return any(of.trainable and of.held for of in _matrices(history, path))
 
 
 def _matrices(history: TrainingHistory, path: str) -> list[Parameter]:
@@ -599,6 +596,7 @@ def _left_out(history: TrainingHistory, called: Sequence[Parameter]) -> list[Par
         for of in called
         if of.trainable
         and not of.held
+        and not _is_copy(history, of)
         and (
             not learning
             or model.get(of.layer) in learning
@@ -606,6 +604,13 @@ def _left_out(history: TrainingHistory, called: Sequence[Parameter]) -> list[Par
             or (_looks_untrained(of) and _has_unused_gradient(history, of))
         )
     ]
+
+
+def _is_copy(history: TrainingHistory, parameter: Parameter) -> bool:
+    """Whether it is changed by other means, or began as a trained one did: a target network, an average."""
+    trained = (of for of in history.parameters if of.held and of.shape == parameter.shape)
+    began_alike = any(of.values == parameter.values for of in trained)
+    return began_alike or has_changed(history, parameter)
 
 
 def _cut_off(

@@ -95,13 +95,18 @@ def _is_bootstrapped(history: TrainingHistory, iteration: Iteration) -> Test:
     return Sign(text, place)
 
 
+def _is_exchanged(history: TrainingHistory, iteration: Iteration) -> Test:
+    """A loss of probabilities that is given labels as its input and the output of the model as its target."""
+    if not iteration.relations.get("exchanged"):
+        return True if iteration.relations else None
+    function = iteration.loss_function
+    text = f"Gradients pass through the target of {function} alone: its input has none."
+    return Sign(text, loss_place(history, function=function))
+
+
 def _breach(contract: Contract) -> Callable[[TrainingHistory], Sign | None]:
     """The first statement that breaks a contract of the training loop."""
-
-    def sign(history: TrainingHistory) -> Sign | None:
-        return next((Sign(text, place) for text, place in violations(history, contract)), None)
-
-    return sign
+    return lambda history: next((Sign(*found) for found in violations(history, contract)), None)
 
 
 def _padded(history: TrainingHistory, iteration: Iteration) -> Test:
@@ -297,7 +302,8 @@ def _over_the_batch(history: TrainingHistory, iteration: Iteration, *, last: boo
     by_example = iteration.output.get("shape", ())[:1] == [batch]
     for softmax in iteration.softmaxes:
         shape, dimension = softmax["shape"], softmax["dim"]
-        over_batch = by_example and _is_over_batch(shape, dimension, batch)
+        over_first = by_example and len(shape) > 1 and dimension == 0
+        over_batch = over_first and shape[0] == batch and batch not in shape[1:]
         square = len(shape) > 2 and shape[-1] == shape[-2] > 2 and dimension == len(shape) - 2
         alone = not any(s["shape"] == shape and s["dim"] != dimension for s in iteration.softmaxes)
         of_layers = [iteration.layers.get(path, {}).get("shape") for path, _ in history.order[-1:]]
@@ -310,10 +316,6 @@ def _over_the_batch(history: TrainingHistory, iteration: Iteration, *, last: boo
             text = f"{softmax['function']} over dimension {dimension} of {shape} normalizes over {what}."
             return Sign(text, place_of(softmax))
     return True
-
-
-def _is_over_batch(shape: Sequence[int], dimension: int, batch: int) -> bool:
-    return len(shape) > 1 and dimension == 0 and shape[0] == batch and batch not in shape[1:]
 
 
 def _logarithm_of_no_probability(history: TrainingHistory) -> Sign | None:
@@ -514,6 +516,7 @@ RELATIONS: Sequence[Row] = (
     Row("loss_wrong", in_cycles(_negated), 0.92, "Minimize the loss, not its negative."),
     Row("loss_wrong", _minimizes_what_should_grow, 0.92, "Minimize its negative, or pass maximize=True to the optimizer.", kind=EvidenceKind.SOURCE),
     Row("loss_wrong", in_iterations(_is_bootstrapped), 0.9, "Compute the target within torch.no_grad(), or detach() it."),
+    Row("loss_wrong", in_iterations(_is_exchanged), 0.95, "Pass the output of the model first, and the target second."),
     Row("last_activation_wrong", _no_logarithms, 0.93, "Apply log_softmax first."),
     *(Row(contract.fault, _breach(contract), 0.9, contract.fix, kind=EvidenceKind.SOURCE) for contract in CONTRACTS),
     Row("last_activation_wrong", _logarithm_of_relu, 0.93, "Use softplus or exp: they are above 0 and have a gradient everywhere."),

@@ -51,6 +51,8 @@ _FALLS = re.compile(r"loss|err(or)?s?$|perplexity|ppl|mae|mse|rmse|nll", re.I)
 _GROWS = re.compile(r"acc(uracy)?|f1|auc|score|reward|iou|dice|map$|psnr|bleu|r2", re.I)
 _REORDERS = re.compile(r"(rand)?perm(utation|uted)?|argsort|shuffle|roll|flip(ud)?")
 _DISCOUNT = re.compile(r"^(gamma|discount(_factor)?)$", re.I)
+_LEAST_DISCOUNT = 0.8
+_REWARD = re.compile(r"(^|_)(r|rs|rews?|rewards?)(_|$)", re.I)
 _END = re.compile(r"done|termina|mask|end|final|alive|contin|last|over|live|trunc|absorb", re.I)
 _GOES_ON = re.compile(r"mask|not_?done|non_?(final|terminal)|contin|alive", re.I)
 _DONE = re.compile(r"^(dones?|terminals?|terminated)$", re.I)
@@ -132,7 +134,11 @@ def repeated(program: ParsedFile) -> frozenset[ast.AST]:
         is_looped = (
             not isinstance(inner, Function)
             or inner.name in ("training_step", "compute_loss", "train_step")
-            or any(_is_in_loop(program, call) for call in program.calls_of(inner))
+            or any(
+                isinstance(outer, ast.For | ast.While)
+                for call in program.calls_of(inner)
+                for outer in program.around(call)
+            )
         )
         waiting += [inner] if inner is not None and is_looped else []
     while waiting:
@@ -145,10 +151,6 @@ def repeated(program: ParsedFile) -> frozenset[ast.AST]:
             if called is not None and called.name != "__init__" and not _is_aside(program, call):
                 waiting.append(called)
     return frozenset(found)
-
-
-def _is_in_loop(program: ParsedFile, node: ast.AST) -> bool:
-    return any(isinstance(outer, ast.For | ast.While) for outer in program.around(node))
 
 
 def _is_aside(program: ParsedFile, node: ast.AST) -> bool:
@@ -434,14 +436,10 @@ def _clipped_upward(program: ParsedFile, call: ast.Call) -> Broken:
         re.search(r"adv|gae|gain|loss", source) and "ratio" in source for source in made
     ):
         return
-    negative = all(map(_begins_with_minus, made))
+    negative = all(re.search(r"^\W*-|\* *\(?-", source) for source in made)
     if name.startswith("max") != negative:
         text = f"{name} of the clipped and the unclipped objective takes the {'worse loss' if negative else 'larger gain'}: the clipping has no effect."
         yield text, call
-
-
-def _begins_with_minus(text: str) -> bool:
-    return bool(re.search(r"^\W*-|\* *\(?-", text))
 
 
 def _cooled_alone(program: ParsedFile, call: ast.Call) -> Broken:
@@ -605,7 +603,7 @@ def _exchanged(program: ParsedFile, call: ast.Call) -> Broken:
             )
             yield text, call
     elif is_pair and _NEGATIVE.search(first) and _POSITIVE.search(second) and len(call.args) > 2:
-        if "-" not in ast.unparse(call.args[2]) and not _is_negative(program, call.args[2]):
+        if not any("-" in ast.unparse(use.node) for use in reached(program, call.args[2])):
             yield f"With a target of 1 the loss ranks {first} above {second}.", call
     elif re.search(r"triplet", called, re.I) and _POSITIVE.search("".join(names[2:3])):
         text = f"{second} is given as the positive example and {names[2]} as the negative one."
@@ -614,20 +612,12 @@ def _exchanged(program: ParsedFile, call: ast.Call) -> Broken:
     if function is None or not all(isinstance(argument, ast.Name) for argument in call.args):
         return
     parameters = [a.arg for a in function.args.args if a.arg not in ("self", "cls")]
-    for (n, a), (m, b) in _pairs(names):
+    for (n, a), (m, b) in combinations(enumerate(names), 2):
         if len(parameters) > m and a != b and (parameters[n], parameters[m]) == (b, a):
             others = [[last_name(x) for x in other.args] for other in program.calls_of(function)]
             if not any(len(other) > m and (other[n], other[m]) == (b, a) for other in others):
                 yield f"{function.name} takes ({b}, {a}) and is given ({a}, {b}).", call
                 return
-
-
-def _is_negative(program: ParsedFile, value: ast.expr) -> bool:
-    return any("-" in ast.unparse(use.node) for use in reached(program, value))
-
-
-def _pairs(names: list[str]) -> Iterator[tuple[tuple[int, str], tuple[int, str]]]:
-    yield from combinations(enumerate(names), 2)
 
 
 def _unpacked(program: ParsedFile, node: ast.Assign) -> Broken:
@@ -646,7 +636,7 @@ def _unpacked(program: ParsedFile, node: ast.Assign) -> Broken:
         return
     given = [last_name(element) for element in target.elts]
     returned = [last_name(element) for element in returns[0].value.elts]
-    for (n, a), (m, b) in _pairs(given) if len(returned) == len(given) else ():
+    for (n, a), (m, b) in combinations(enumerate(given), 2) if len(returned) == len(given) else ():
         if a and b and a != b and (returned[n], returned[m]) == (b, a):
             yield f"The results ({b}, {a}) are stored as ({a}, {b}).", node
             return
@@ -869,14 +859,15 @@ def _unended(program: ParsedFile) -> Broken:
         if target is None:
             continue
         products = [list(_factors(side)) for side in (target.left, target.right)]
-        product = next(p for p in products if any(_DISCOUNT.match(last_name(f)) for f in p))
+        product = next(p for p in products if any(map(_is_discount, p)))
         ended = [factor for factor in product if _DONE.match(last_name(_bare(factor)))]
         if ended:
             text = f"The value of the next state counts only where {ast.unparse(ended[0])} is true."
             yield text, target
             continue
         # Whatever it is called, a further factor may be 0 where the episode is over.
-        masked = sum(not isinstance(factor, ast.Constant) for factor in product) > 2
+        discounted = (factor for factor in product if not _is_discount(factor))
+        masked = sum(not isinstance(factor, ast.Constant) for factor in discounted) > 1
         used = (last_name(n) for use in reached(program, target) for n in ast.walk(use.node))
         if not masked and not any(_END.search(name) for name in used):
             text = f"The target adds the discounted value of the next state also where {known[0]} is true."
@@ -892,9 +883,19 @@ def bootstrapped(program: ParsedFile, loss: ast.expr) -> ast.BinOp | None:
                 # What is added to itself is the return of an episode.
                 if _is_added_to(program, node, factors):
                     continue
-                if any(_DISCOUNT.match(last_name(factor)) for factor in factors):
+                discounts = [factor for factor in factors if _is_discount(factor)]
+                # A number alone may be any weight: it is a discount where a reward is added.
+                if any(map(last_name, discounts)) or (
+                    discounts and any(map(_REWARD.search, names_in(node)))
+                ):
                     return node
     return None
+
+
+def _is_discount(factor: ast.expr) -> bool:
+    value = factor.value if isinstance(factor, ast.Constant) else None
+    is_near_one = isinstance(value, float) and _LEAST_DISCOUNT <= value < 1
+    return is_near_one or bool(_DISCOUNT.match(last_name(factor)))
 
 
 def _is_added_to(program: ParsedFile, added: ast.BinOp, factors: Sequence[ast.expr]) -> bool:
@@ -917,41 +918,40 @@ def bootstrapped_place(history: TrainingHistory) -> SourceLine | None:
     return None
 
 
-def _of_calls(broken: Callable[[ParsedFile, ast.Call], Broken]) -> Callable[[ParsedFile], Broken]:
-    return lambda program: (found for call in program.all_calls for found in broken(program, call))
-
-
 def _of_nodes(
     kind: type[ast.AST], broken: Callable[[ParsedFile, Any], Broken]
 ) -> Callable[[ParsedFile], Broken]:
-    return lambda program: (
-        found for node in program.nodes if isinstance(node, kind) for found in broken(program, node)
-    )
+    def found(program: ParsedFile) -> Broken:
+        nodes: list[Any] = [node for node in program.nodes if isinstance(node, kind)]
+        for node in sorted(nodes, key=lambda node: (node.lineno, node.col_offset)):
+            yield from broken(program, node)
+
+    return found
 
 
 _COMPARE = "Compare the line with what it should compute."
 CONTRACTS: Sequence[Contract] = (
-    Contract("augmentation_wrong", _of_calls(_drawn_alike), "Create the generator once, outside of what runs for each batch or example."),
+    Contract("augmentation_wrong", _of_nodes(ast.Call, _drawn_alike), "Create the generator once, outside of what runs for each batch or example."),
     Contract("augmentation_wrong", _moved_alone, "Move the image and its target with the same random choice."),
     Contract("preprocessing_mismatch", _fitted_twice, "Fit on the training data alone, and transform the other data."),
     Contract("input_invalid", _dimensions_swapped, "Use transpose, permute or einops.rearrange."),
     Contract("data_leaked", _trained_on_held_out, "Train on the training data, and evaluate on these."),
-    Contract("labels_wrong", _of_calls(_masks_apart), "Index outputs and labels with the same mask."),
+    Contract("labels_wrong", _of_nodes(ast.Call, _masks_apart), "Index outputs and labels with the same mask."),
     Contract("labels_wrong", _of_nodes(ast.Assign, _drawn_apart), "Put inputs and labels in order with the same permutation."),
-    Contract("loss_wrong", _of_calls(_exchanged), _COMPARE),
+    Contract("loss_wrong", _of_nodes(ast.Call, _exchanged), _COMPARE),
     Contract("loss_wrong", _of_nodes(ast.Assign, _unpacked), _COMPARE),
     Contract("loss_wrong", _of_nodes(ast.BinOp, _masked), _COMPARE),
     Contract("loss_wrong", _of_nodes(ast.BinOp, _cooled), "Divide by the temperature."),
-    Contract("loss_wrong", _of_calls(_cooled_alone), "Divide the logits of both by the temperature."),
+    Contract("loss_wrong", _of_nodes(ast.Call, _cooled_alone), "Divide the logits of both by the temperature."),
     Contract("loss_wrong", _unended, "Multiply the value of the next state by 1 - done."),
     Contract("loss_wrong", _of_nodes(ast.For, _summed_forward), "Go through the rewards in reverse order."),
     Contract("loss_wrong", _constant_terms, "Compute the term from what the model returned, without detach(), item() or .data."),
     Contract("layer_unused", _never_read, "Use it in what follows, or remove the layer."),
     Contract("loss_wrong", _gradients_as_numbers, "Pass create_graph=True."),
-    Contract("loss_wrong", _of_calls(_clipped_upward), "Take the minimum of both objectives, and minimize its negative."),
+    Contract("loss_wrong", _of_nodes(ast.Call, _clipped_upward), "Take the minimum of both objectives, and minimize its negative."),
     Contract("loss_wrong", _fakes_alike, "Train the generator toward the label of real examples."),
     Contract("optimizer_wrong", _made_again, "Create the optimizer once, before the loop."),
-    Contract("schedule_wrong", _of_calls(_plateau), 'Use mode="min" for a loss and mode="max" for what should grow.'),
+    Contract("schedule_wrong", _of_nodes(ast.Call, _plateau), 'Use mode="min" for a loss and mode="max" for what should grow.'),
     Contract("parameters_frozen", _of_nodes(ast.Assign, _of_rival), "Give each optimizer the parameters of its own network."),
 )  # fmt: skip
 """All contracts that the source alone can show to be broken."""
