@@ -337,6 +337,21 @@ def test_a_short_training_that_learns_has_enough_epochs() -> None:
     assert list(catalogue()["epochs_too_few"](history)) == []
 
 
+class _WeightsAfterTheActivation(nn.Module):  # type: ignore[misc, name-defined]
+    def __init__(self) -> None:
+        super().__init__()
+        self.hidden, self.activation = nn.Linear(8, 32), nn.ReLU()
+        self.weights = nn.Parameter(torch.randn(32, 2) / 32)
+
+    def forward(self, given: Any) -> Any:
+        return self.activation(self.hidden(given)) @ self.weights
+
+
+def test_an_activation_before_weights_is_not_the_last() -> None:
+    model = _WeightsAfterTheActivation()
+    assert reported(seen(lambda: fit(model, labeled, 12)), "last_activation_wrong") == []
+
+
 def test_a_softmax_before_cross_entropy_is_found_in_bfloat16_to_the_end() -> None:
     model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 10), nn.Softmax(1))
 

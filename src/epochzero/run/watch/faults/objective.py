@@ -371,7 +371,8 @@ def _of_classes(
         text = "cross_entropy applies softmax itself, but receives probabilities: the rows add up to 1."
         fix = "Remove the softmax from the model, or use log_softmax and nll_loss."
         return _of_output(history, text, 0.95, fix)
-    if kind not in ("relu", "relu6", "sigmoid", "hardtanh", "tanh", "softplus"):
+    # What is computed after the activation, by no layer, has other bounds.
+    if kind == "softmax" or low < _BOUNDS.get(kind, (math.inf,))[0] - _ROUNDED:
         return None
     zeros = max(iteration.output.get("zeros", 0.0) for iteration in looked)
     certain = 0.86 if kind != "relu" or zeros > 0.2 else 0.6
