@@ -38,7 +38,7 @@ def pages() -> Iterator[tuple[str, str]]:
                 "",
                 f"{len(rules)} rules; [how they are used](../check.md).",
                 "",
-                "| rule | says | predicts |",
+                "| rule | reports | predicts |",
                 "|---|---|---|",
                 *rows,
                 "",

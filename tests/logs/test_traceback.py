@@ -274,6 +274,12 @@ def test_types_messages_and_links(name: str) -> None:
         assert raised.message.split("\n")[0] in lines[raised.at]
 
 
+def test_what_the_supervisor_prints_next_is_no_part_of_the_message() -> None:
+    (raised,) = read(["Traceback (most recent call last):", '  File "a.py", line 1, in <module>', "KeyError: 2",
+                         "epochzero: a.py failed with exit code 1 after 1 s"]).raised  # fmt: skip
+    assert raised.message == "2"
+
+
 def test_every_exception_of_a_chain_has_its_own_frames() -> None:
     found = read(printed(REAL["cause"].source))
     assert [where(raised) for raised in found.raised] == [

@@ -149,7 +149,7 @@ class Tools:
     @_within_roots
     def locate(
         self,
-        repository: str,
+        repository: str = ".",
         report: str = "",
         log: str = "",
         revision: str = "HEAD",

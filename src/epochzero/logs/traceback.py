@@ -127,6 +127,7 @@ _NEXT = (
     "Exception in thread ",
     "Original exception was:",
     "Process finished with exit code",
+    "epochzero: ",
     "slurmstepd: ",
     "srun: ",
     "wandb: ",

@@ -17,7 +17,7 @@ from typing import Literal, get_args
 from sqlalchemy import and_, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from epochzero.errors import InputError
+from epochzero.errors import InputError, suggestion
 from epochzero.run.records.identity import derived_job
 from epochzero.store.bulk_insert import insert_once
 from epochzero.store.database import Database
@@ -144,7 +144,9 @@ def add_token(
     now = time.time()
     with database.write() as session:
         if session.get(Team, team) is None:
-            raise InputError(f"no team {team!r}; create it with `epochzero serve team {team}`")
+            create = f"create it with `epochzero serve team {team}`"
+            known = session.scalars(select(Team.name))
+            raise InputError(f"no team {team!r}; {suggestion(team, known, create)}")
         expires = None if days is None else now + days * 86_400
         digest = _digest(token)
         session.add(
