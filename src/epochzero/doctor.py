@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from epochzero import platform
+from epochzero.number_formats import counted
 
 State = Literal["works", "limited", "missing"]
 
@@ -55,8 +56,7 @@ def capabilities(environment: Mapping[str, str], homes: Sequence[Path]) -> Itera
         homes: directories in which jobs may be stored, the preferred one first.
     """
     version = ".".join(map(str, sys.version_info[:3]))
-    cpus = platform.usable_cpus()
-    text = f"{platform.NAME}, Python {version}, {cpus} usable CPU{'s' if cpus != 1 else ''}."
+    text = f"{platform.NAME}, Python {version}, {counted(platform.usable_cpus(), 'usable CPU')}."
     yield Capability("system", "works", text)
     yield _jobs(homes)
     yield _dry_run()
@@ -75,7 +75,7 @@ def capabilities(environment: Mapping[str, str], homes: Sequence[Path]) -> Itera
 def _jobs(homes: Sequence[Path]) -> Capability:
     if platform.WHY_NO_JOBS:
         return Capability("running jobs", "missing", f"{platform.WHY_NO_JOBS}.")
-    home = next(filter(_is_writable, homes), None)
+    home = next((home for home in homes if os.access(_nearest(home), os.W_OK)), None)
     if home is None:
         advice = "Set EPOCHZERO_HOME to a directory that you may write to."
         return Capability("running jobs", "missing", f"{homes[0]} cannot be written.", advice)
@@ -91,10 +91,6 @@ def _nearest(path: Path) -> Path:
     return next(parent for parent in (path, *path.parents) if parent.is_dir())
 
 
-def _is_writable(home: Path) -> bool:
-    return os.access(_nearest(home), os.W_OK)
-
-
 def _dry_run() -> Capability:
     if platform.NAME == "Windows":
         return Capability("dry runs", "missing", "They need Linux or macOS.", "Use WSL.")
@@ -104,8 +100,8 @@ def _dry_run() -> Capability:
     text = f"Jobs are isolated by {found.description}."
     if not found.leaks:
         return Capability("dry runs", "works", text)
-    advice = "Allow user namespaces (unprivileged_userns_clone)." if found.reason else ""
-    advice = advice if platform.NAME == "Linux" else ""
+    is_refused = found.reason and platform.NAME == "Linux"
+    advice = "Allow user namespaces (unprivileged_userns_clone)." if is_refused else ""
     return Capability("dry runs", "limited", f"{text} {found.leaks}", advice)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from epochzero import taxonomy
 from epochzero.cli import layout
+from epochzero.number_formats import counted, ranks_text
 
 if TYPE_CHECKING:
     from epochzero.diagnose.model import Consequence, Diagnosis, Root
@@ -46,19 +47,7 @@ def consequences(cascade: Sequence[Consequence], top: int) -> Iterator[str]:
     shown = sorted(groups.values(), key=len, reverse=True)
     for group in shown[:top]:
         ranks = sorted({c.rank for c in group if c.rank is not None})
-        whose = f"rank{'s' if len(ranks) > 1 else ''} {_ranges(ranks)}: " if ranks else ""
+        whose = f"{ranks_text(ranks)}: " if ranks else ""
         yield f"{whose}{group[0].title or layout.shorten(group[0].text, 140)}"
     if len(shown) > top:
-        more = len(shown) - top
-        yield f"and {more} more consequence{'' if more == 1 else 's'} (--top {len(shown)} shows all)"
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """1, 2, 3, 7 as "1-3, 7"."""
-    parts: list[list[int]] = []
-    for number in numbers:
-        if parts and number == parts[-1][-1] + 1:
-            parts[-1].append(number)
-        else:
-            parts.append([number])
-    return ", ".join(f"{p[0]}-{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)
+        yield f"and {counted(len(shown) - top, 'more consequence')} (--top {len(shown)} shows all)"

@@ -64,8 +64,7 @@ def _write_findings(found: CheckResult, folder: Path) -> None:
             hidden = {"kind": kind, "justification": _message(reason)}
             result = _finding(finding, index, folder, identities)
             results.append({**result, "suppressions": [hidden]})
-    words = (word for job in found.jobs for word in job.split())
-    program = next((word for word in words if (folder / word).is_file()), ".")
+    program = next((w for job in found.jobs for w in job.split() if (folder / w).is_file()), ".")
     for result in results:
         # GitHub's code scanning rejects a file with a result that has no location.
         result.setdefault("locations", [_place(SourceLocation(program), folder)])
