@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Literal
 
 from epochzero import platform
-from epochzero.number_formats import counted
 
 State = Literal["works", "limited", "missing"]
 
@@ -56,7 +55,8 @@ def capabilities(environment: Mapping[str, str], homes: Sequence[Path]) -> Itera
         homes: directories in which jobs may be stored, the preferred one first.
     """
     version = ".".join(map(str, sys.version_info[:3]))
-    text = f"{platform.NAME}, Python {version}, {counted(platform.usable_cpus(), 'usable CPU')}."
+    cpus = platform.usable_cpus()
+    text = f"{platform.NAME}, Python {version}, {cpus} usable CPU{'s' if cpus != 1 else ''}."
     yield Capability("system", "works", text)
     yield _jobs(homes)
     yield _dry_run()
