@@ -13,7 +13,6 @@ compared with `torch.save` of the same state.
 from __future__ import annotations
 
 import argparse
-import random
 import statistics
 import tempfile
 import time
@@ -27,7 +26,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset, dataloader
 from torch.utils.data._utils import fetch
-from watch_overhead import Language, perceptron, residual_network
+from watch_overhead import Language, interval, perceptron, residual_network
 
 from epochzero.run.replay.child.course import Course
 from epochzero.run.replay.child.hooks import install
@@ -37,7 +36,6 @@ from epochzero.run.replay.child.tensors import write_tensors
 WANTED = {"overhead": 0.03, "times_checkpoint": 2.0}
 """What is wanted at most: the share of a step's time, and the size beside a checkpoint's."""
 WAYS = ("bare", "captured", "again")
-DRAWS = 1000
 _SHORT = {"perceptron_5_ms": 200, "perceptron": 1000}
 """Models with short steps, and their steps for one of the large ones."""
 BLOCK_S = 0.05
@@ -135,10 +133,12 @@ def measured(name: str, steps: int, folder: Path, device: str) -> dict[str, Any]
     # Time that goes by in steps that are not captured is none in which it may spend.
     elapsed = 0.0
     length = _length_of_block(training)
-    while len(rounds) < max(len(WAYS), steps // length) or not captured.keeper.taken:
-        first = len(rounds) % len(WAYS)
+    while len(rounds) < (wanted := max(len(WAYS), steps // length)) or not captured.keeper.taken:
+        # While a large model waits for its first snapshot, the noise is known.
+        ways = WAYS if len(rounds) < wanted else WAYS[:2]
+        first = len(rounds) % len(ways)
         rounds.append({})
-        for way in (*WAYS[first:], *WAYS[:first]):
+        for way in (*ways[first:], *ways[:first]):
             captured.be(way == "captured")
             captured.course.began = since = time.monotonic() - elapsed
             for _ in range(SETTLE if length > 1 else 0):
@@ -157,7 +157,7 @@ def measured(name: str, steps: int, folder: Path, device: str) -> dict[str, Any]
         "bare_s": round(medians["bare"], 5),
         **{way: round(medians[way] / medians["bare"] - 1, 4) for way in WAYS[1:]},
         **{f"{way}_processor": round(_more(rounds, way), 4) for way in WAYS[1:]},
-        "captured_processor_interval": _interval(rounds),
+        "captured_processor_interval": interval(rounds, lambda drawn: _more(drawn, "captured")),
         "spent": round(captured.course.spent_s / elapsed, 4),
         "snapshot_s": round(captured.keeper.cost_s, 4),
         "rounds": len(rounds),
@@ -167,17 +167,12 @@ def measured(name: str, steps: int, folder: Path, device: str) -> dict[str, Any]
 
 
 def _more(rounds: Sequence[Mapping[str, float]], way: str) -> float:
-    """By which share more processor time was used than bare."""
+    """By which share more processor time was used than bare, in the rounds that have this way."""
+    rounds = [of for of in rounds if way in of]
     if len(rounds) >= MANY:
         ratios, cut = sorted(one[way] / one["bare"] for one in rounds), int(OUTER * len(rounds))
         return statistics.mean(ratios[cut:-cut]) - 1
     return sum(one[way] for one in rounds) / sum(one["bare"] for one in rounds) - 1
-
-
-def _interval(rounds: Sequence[Mapping[str, float]]) -> list[float]:
-    drawing = random.Random(SEED)
-    found = sorted(_more(drawing.choices(rounds, k=len(rounds)), "captured") for _ in range(DRAWS))
-    return [round(found[round(part * (DRAWS - 1))], 4) for part in (0.025, 0.975)]
 
 
 def _seconds(training: Iterator[None], clock: Callable[[], float] = time.perf_counter) -> float:

@@ -6,14 +6,16 @@ and under `torch.autograd.set_detect_anomaly`. Blocks of steps of each way are i
 meet the same machine. The hooks are removed for blocks that are not watched, and the time of these does not count as the job's.
 Short steps come in blocks: installing hooks empties Python's caches of attributes, which happens once in a job. Compared are
 sums over all steps, which include inspections, of processor time, which a busy machine changes least, and of wall time; and the
-medians of blocks of both. "late" covers the second half of the steps, without the extra inspections of the start. Peak memory is measured
-in separate processes. "again" compares bare with bare: the noise of the measurement.
+medians of blocks of both; of processor time also an interval of 95 %, by drawing rounds again (percentile bootstrap). "late"
+covers the second half of the steps, without the extra inspections of the start. Peak memory is measured in separate processes.
+"again" compares bare with bare: the noise of the measurement.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import random
 import statistics
 import subprocess
 import sys
@@ -22,6 +24,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from common import SEED, save
@@ -33,12 +36,14 @@ from epochzero.run.watch.child.observer import Observer
 from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.schedule import Schedule
 
+Round = TypeVar("Round")
 WANTED = {"overhead": 0.03, "overhead_of_1_ms": 0.15, "memory_mb": 200}
 """Limits: the share of a step's time for large models and for steps of 1 ms, and additional megabytes."""
 WAYS = ("bare", "watched", "again", "anomaly")
 WARM = 2
 STEPS = {"gpt2": 1, "resnet18": 3, "perceptron": 500, "perceptron_1_ms": 300}
 """Steps of each model for one of the largest."""
+DRAWS = 1000
 BLOCK = {"perceptron": 100, "perceptron_1_ms": 100}
 """Steps in a row of one way; 1 for the others."""
 
@@ -175,13 +180,17 @@ def times_of(name: str, steps: int, path: str, device: str) -> dict[str, float]:
                 processor[way].append(busy / block)
     medians = {way: statistics.median(times) for way, times in taken.items()}
     found = {way: round(medians[way] / medians["bare"] - 1, 4) for way in WAYS[1:]}
-    sums = {}
+    sums: dict[str, object] = {}
     for way in WAYS[1:]:
         sums[f"{way}_mean"] = more_of(taken[way], taken["bare"])
         sums[f"{way}_processor"] = more_of(processor[way], processor["bare"])
         half = len(processor[way]) // 2
         late, bare = processor[way][half:], processor["bare"][half:]
         sums[f"{way}_processor_late"] = more_of(late, bare)
+        pairs = list(zip(processor[way], processor["bare"], strict=True))
+        sums[f"{way}_processor_interval"] = interval(
+            pairs, lambda of: more_of(*zip(*of, strict=True))
+        )
         usual = statistics.median(processor[way]) / statistics.median(processor["bare"])
         sums[f"{way}_processor_median"] = round(usual - 1, 4)
     spent = {"spent": round(observer.spent / watched[0], 4)}
@@ -191,6 +200,13 @@ def times_of(name: str, steps: int, path: str, device: str) -> dict[str, float]:
 def more_of(taken: Sequence[float], bare: Sequence[float]) -> float:
     """The share by which the sum is larger."""
     return round(sum(taken) / sum(bare) - 1, 4)
+
+
+def interval(rounds: Sequence[Round], statistic: Callable[[Sequence[Round]], float]) -> list[float]:
+    """Where the statistic lies with 95 %, by drawing rounds again."""
+    drawing = random.Random(SEED)
+    found = sorted(statistic(drawing.choices(rounds, k=len(rounds))) for _ in range(DRAWS))
+    return [round(found[round(part * (DRAWS - 1))], 4) for part in (0.025, 0.975)]
 
 
 def memory_of(name: str, way: str, path: str, device: str) -> float:

@@ -377,7 +377,7 @@ class KerasWatch:
         output: Any = given.get("y_pred")
         target: Any = given.get("y")
         scene = self._scene
-        scene.model_given(f"{self._number(model)}/", not scene.evaluating, given.get("x"))
+        scene.model_given(f"{self._number(model)}/", not scene.evaluating, [given.get("x")])
         if output is None or target is None or isinstance(output, (dict, list, tuple)):
             return
         name = loss_of(model, self._keras)[0]

@@ -28,6 +28,8 @@ MOST_LAYERS = 400
 MOST_SCALARS = 16
 MOST_CLIPPINGS = 8
 MOST_SOFTMAXES = 16
+_SMALL = 1 << 18
+"""Numbers in a tensor that may be copied."""
 # Where a function is as good as constant.
 _SATURATION = {
     "hardtanh": (-0.999, 0.999),
@@ -50,7 +52,7 @@ _NAME = re.compile(r"""([A-Za-z_][\w.]*(?:\[["']\w+["']\])?)\s*(?:[-+*/]?=(?!=)|
 
 
 class Scene:
-    """Collects what is seen; holds no tensor of the job.
+    """Collects what is seen; holds no tensor of the job, but copies of small inputs.
 
     Attributes:
         evaluating: whether it is an evaluation.
@@ -75,7 +77,7 @@ class Scene:
         self._layers: dict[str, dict[str, Any]] = {}
         self._order: list[list[str]] = []
         self._makers: ByIdentity[str] = ByIdentity()
-        self._batch: list[weakref.ref[torch.Tensor]] = []
+        self._batch: list[tuple[weakref.ref[torch.Tensor], torch.Tensor | None]] = []
         self._output: weakref.ref[torch.Tensor] | None = None
         self._sums: dict[str, list[tuple[torch.Tensor, float]]] = {}
         self._read: dict[tuple[str, int], list[float]] = {}
@@ -117,38 +119,39 @@ class Scene:
 
     def model_called(self, path: str, module: Any, args: Any, kwargs: Any) -> None:
         """The outermost call of a model."""
-        self.calls += 1
-        if self.training is None:
-            self.training = bool(module.training)
-            self._record["model"] = path
-        if self.looking and not self._batch:
-            given = [list(args), kwargs]
-            self._batch = [
-                weakref.ref(tensor)
-                for name, tensor in batches.tensors_in(given)
-                if not _LABELS.search(name)
-            ]
-            self._record["inputs"] = batches.inputs(self._look, given)
+        if self.model_given(path, bool(module.training), [list(args), kwargs]):
             self._record["modes"] = {
                 name: part.training
                 for name, part in module.named_modules()
                 if part.training is not module.training
             }
 
+    def model_given(self, path: str, training: bool, inputs: Any) -> bool:
+        """A model, perhaps of another library, was called with these inputs; whether they are the first to be looked at."""
+        self.calls += 1
+        if self.training is None:
+            self.training = training
+            self._record["model"] = path
+        first = self.looking and not self._batch
+        if first:
+            named = batches.tensors_in(inputs)
+            # A slice, or what ``.to(device)`` returns, is gone when the loss is known: of small ones a copy is compared with the target.
+            self._batch = [
+                (weakref.ref(t), t.detach().clone() if t.numel() <= _SMALL else None)
+                for name, t in named
+                if not _LABELS.search(name)
+            ]
+            self._record["inputs"] = batches.inputs(self._look, inputs)
+        return first
+
     def source(self, args: Any) -> str:
         """The path of the layer that made the first argument; empty where it is not known."""
         first = args[0] if args else None
         return (self._makers.get(first) or "") if isinstance(first, torch.Tensor) else ""
 
-    def model_given(self, path: str, training: bool, inputs: Any) -> None:
-        """A model of another library was called with these inputs."""
-        self.calls += 1
-        if self.training is None:
-            self.training = training
-            self._record["model"] = path
-        if self.looking and not self._batch:
-            self._batch = [weakref.ref(tensor) for _, tensor in batches.tensors_in([inputs])]
-            self._record["inputs"] = batches.inputs(self._look, [inputs])
+    def _inputs(self) -> list[torch.Tensor]:
+        found = ((ref(), copy) for ref, copy in self._batch)
+        return [t for alive, copy in found if (t := copy if alive is None else alive) is not None]
 
     def model_left(self, output: Any) -> None:
         """The outermost call has ended."""
@@ -217,7 +220,7 @@ class Scene:
             }
             found.append(known)
         if known is not None and name != "log_softmax" and known["dim"] == len(shape) - 1 > 0:
-            tokens = [tensor for ref in self._batch if (tensor := ref()) is not None]
+            tokens = self._inputs()
             for what, mass in attention.masses(output, tokens).items():
                 # One line may call an encoder and a decoder: the least decides.
                 known[what] = min(mass, known.get(what, mass))
@@ -266,9 +269,7 @@ class Scene:
         self._record["function"] = name
         is_output = self._output is not None and self._output() is output
         self._record["direct"] = is_output or self._makers.get(output) is not None
-        inputs = (ref() for ref in self._batch)
-        known = [tensor for tensor in inputs if tensor is not None]
-        self._record["relations"] = relations(name, output, arguments, known, self._held)
+        self._record["relations"] = relations(name, output, arguments, self._inputs(), self._held)
         if self._output is None or self._output() is not output:
             self._describe_output(output)
         if isinstance(target, torch.Tensor) and target.numel():
@@ -282,7 +283,7 @@ class Scene:
         shape = self._record.get("output", {}).get("shape")
         if not shape or self.has_loss:
             return
-        inputs = [ref() for ref in self._batch]
+        inputs = self._inputs()
         others = {
             id(value): value
             for value in names.values()
@@ -313,8 +314,7 @@ class Scene:
             self._look.add(found, ("between_examples",), between.reshape(1))
 
     def _compare_with_inputs(self, target: torch.Tensor) -> None:
-        alive = (ref() for ref in self._batch)
-        batch = next((tensor for tensor in alive if tensor is not None and tensor.dim() > 1), None)
+        batch = next((tensor for tensor in self._inputs() if tensor.dim() > 1), None)
         if batch is None or not self._record["target"].get("whole"):
             return
         if target.numel() == target.shape[:1].numel() == batch.shape[0]:
