@@ -4,10 +4,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-__all__ = ["ParamType"]
-
 if TYPE_CHECKING:
-    from click import ParamType
+    from click import ParamType as ParamType
 else:
 
     class ParamType(click.ParamType):

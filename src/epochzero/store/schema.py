@@ -6,7 +6,7 @@ seconds since the epoch, sizes in bytes. JSON columns contain the documented JSO
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from sqlalchemy import (
     JSON,
@@ -28,6 +28,9 @@ REVISION = "0008"
 _JSON = JSON().with_variant(JSONB(), "postgresql")
 # SQLite generates row IDs only in a column that is exactly INTEGER.
 _ID = BigInteger().with_variant(Integer(), "sqlite")
+_OfRank = Annotated[
+    int, mapped_column(ForeignKey("ranks.id", ondelete="CASCADE"), primary_key=True)
+]
 
 
 class Base(DeclarativeBase):
@@ -241,9 +244,7 @@ class Sample(Base):
 
     __tablename__ = "samples"
 
-    rank_id: Mapped[int] = mapped_column(
-        ForeignKey("ranks.id", ondelete="CASCADE"), primary_key=True
-    )
+    rank_id: Mapped[_OfRank]
     sequence: Mapped[int] = mapped_column(primary_key=True)
     time: Mapped[float]
     elapsed: Mapped[float]
@@ -266,9 +267,7 @@ class ProgressRow(Base):
 
     __tablename__ = "progress"
 
-    rank_id: Mapped[int] = mapped_column(
-        ForeignKey("ranks.id", ondelete="CASCADE"), primary_key=True
-    )
+    rank_id: Mapped[_OfRank]
     sequence: Mapped[int] = mapped_column(primary_key=True)
     time: Mapped[float]
     elapsed: Mapped[float]
@@ -285,9 +284,7 @@ class EventRow(Base):
 
     __tablename__ = "events"
 
-    rank_id: Mapped[int] = mapped_column(
-        ForeignKey("ranks.id", ondelete="CASCADE"), primary_key=True
-    )
+    rank_id: Mapped[_OfRank]
     sequence: Mapped[int] = mapped_column(primary_key=True)
     time: Mapped[float]
     elapsed: Mapped[float]
@@ -302,9 +299,7 @@ class DecisionRow(Base):
 
     __tablename__ = "decisions"
 
-    rank_id: Mapped[int] = mapped_column(
-        ForeignKey("ranks.id", ondelete="CASCADE"), primary_key=True
-    )
+    rank_id: Mapped[_OfRank]
     sequence: Mapped[int] = mapped_column(primary_key=True)
     time: Mapped[float]
     action: Mapped[str]
@@ -321,9 +316,7 @@ class Note(Base):
 
     __tablename__ = "notes"
 
-    rank_id: Mapped[int] = mapped_column(
-        ForeignKey("ranks.id", ondelete="CASCADE"), primary_key=True
-    )
+    rank_id: Mapped[_OfRank]
     sequence: Mapped[int] = mapped_column(primary_key=True)
     time: Mapped[float]
     author: Mapped[str]

@@ -133,7 +133,7 @@ def test_a_slow_rank_is_reported_with_its_data_and_cost(
     slow, end = events_of(windows, monkeypatch, tmp_path, gpus=360)
     assert (slow.what, slow.rank, end.what) == (SLOW_RANK_EVENT, 2, SLOW_RANKS_EVENT)
     assert slow.text == (
-        "rank 2 is 2 times slower than the median since about step 1: its data takes 220 ms a step, "
+        "rank 2 has been 2 times slower than the median since about step 1: its data takes 220 ms a step, "
         "that of the others 20 ms"
     )
     assert end.text.endswith("; about 2 GPU hours were lost")
@@ -144,7 +144,7 @@ def test_a_rank_that_is_fast_again_is_reported(
 ) -> None:
     events = events_of(growing((0.1, 0), (0.3, 0), fast_again=True), monkeypatch, tmp_path)
     assert [event.text.partition(":")[0] for event in events][:2] == [
-        "rank 1 is 2 times slower than the median since about step 1",
+        "rank 1 has been 2 times slower than the median since about step 1",
         "rank 1 is as fast as the others again since step 401",
     ]
 

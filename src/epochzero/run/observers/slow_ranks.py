@@ -168,7 +168,7 @@ class _Streak:
             else f"from about step {self.since:,} to {until:,}"
         )
         ratio = median(self.ratios)
-        return f"rank {rank} {'is' if until is None else 'was'} {ratio:.2g} times slower than the median {steps}{self.cause}"
+        return f"rank {rank} {'has been' if until is None else 'was'} {ratio:.2g} times slower than the median {steps}{self.cause}"
 
 
 class SlowRankWatcher(Watcher):
