@@ -53,12 +53,16 @@ def test_the_frames_of_a_notebook() -> None:
         "[/usr/lib/pkg/read.py](https://localhost:8080/#) in read(stream, limit)\n"
         "   1388     if limit:\n-> 1389         cut(stream)\n   1390     return stream\n"
         "/opt/pkg/warn.py:36: FutureWarning: old\n"
+        "File ~/pkg/core.py:442, in _Base._compile(self, *args)\n"
+        "c:\\users\\me\\pkg\\search.py in run(self)\n--> 722  self.each(grid)\n"
     )
     frames = query_of(Report("It fails", text)).frames
     assert [(f.file, f.line, f.function) for f in frames] == [
         ("~/lib/pkg/model.py", 12, "fit"),
         ("/opt/pkg/data.py", 40, "load"),
         ("/usr/lib/pkg/read.py", 1389, "read"),
+        ("~/pkg/core.py", 442, "_compile"),
+        ("c:/users/me/pkg/search.py", 722, "run"),
     ]
 
 
