@@ -288,17 +288,14 @@ def _numbers(source: str, name: str, values: Any) -> np.ndarray[Any, np.dtype[np
 
 def _labels(source: str, values: Any) -> Tensor:
     """Return integers unchanged; number the classes of texts in their order, from 0."""
-    if isinstance(values, Tensor) or (isinstance(values, np.ndarray) and not _are_texts(values)):
+    is_array = isinstance(values, np.ndarray) and values.dtype.kind not in "USO"
+    if isinstance(values, Tensor) or is_array:
         return _whole_labels(source, values)
     texts = [str(value) for value in values]
     if all(text.lstrip("-").isdigit() for text in texts):
         return torch.tensor([int(text) for text in texts])
     classes = {name: at for at, name in enumerate(sorted(set(texts)))}
     return torch.tensor([classes[text] for text in texts])
-
-
-def _are_texts(values: np.ndarray[Any, Any]) -> bool:
-    return values.dtype.kind in "USO"
 
 
 def _whole_labels(source: str, values: Any) -> Tensor:
