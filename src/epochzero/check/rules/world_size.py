@@ -38,7 +38,9 @@ _Request: TypeAlias = tuple[tuple[str, ...], int | None, int | None, str]
 def _check(view: JobView) -> Claims:
     job = view.job
     each, seen = job.allocation.processes_per_node, gpus_of_a_node(job, view.target)
+    reported: tuple[str, ...] = ()
     if each is not None and seen is not None and each > seen[0] and uses_gpus(view.program):
+        reported = _GPUS  # One cause, one finding.
         gpus = f"{seen[0]} GPU{'s' * (seen[0] != 1)}"
         yield claim_at_start(
             said_at(job, *_PROCESSES),
@@ -48,7 +50,7 @@ def _check(view: JobView) -> Claims:
         )
     yield from _trainers(view.program, view.target)
     for option, asked, has, unit in _requests(job.allocation, view.target):
-        if asked is not None and has is not None and asked > has:
+        if option != reported and asked is not None and has is not None and asked > has:
             yield claim_at_start(
                 said_at(job, *option),
                 category="timeout",
@@ -56,7 +58,7 @@ def _check(view: JobView) -> Claims:
                 severity="error" if option in (_NODES, _GPUS) else "warning",
                 message=f"The job requests {asked} {unit}, but may use {has} on the target.",
                 consequence="The job would wait in the queue, or for nodes that never join",
-                fix=f"Request at most {has} {unit}.",
+                fix=f"Request no more {unit} than the target has: {has}.",
             )
 
 
