@@ -23,7 +23,7 @@ RULE = Rule(
     category="path_not_found",
     why="Slurm and LSF start a job in the submission directory; PBS, Torque and Grid Engine "
     "start it in the home directory. A batch file that was written for another system, or "
-    "lacks problem line, finds none of its files.",
+    "lacks that line, finds none of its files.",
     fix="Add `cd $PBS_O_WORKDIR` before the first command, or `#$ -cwd` for Grid Engine.",
     source="PBS Professional User's Guide, PBS_O_WORKDIR; qsub(1) of Grid Engine, -cwd",
     check=_check,
