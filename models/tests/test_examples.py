@@ -178,7 +178,7 @@ def test_images_come_in_folders_of_their_classes(tmp_path: Path) -> None:
     assert found.inputs[:, 0, 0, 0].tolist() == [0, 1]
     assert found.labels.tolist() == [0, 1]
     image.new("RGB", (5, 3)).save(tmp_path / "i" / "dog" / "2.png")
-    with pytest.raises(InputError, match="images of one size"):
+    with pytest.raises(InputError, match="all images must have the same size"):
         load_examples(str(tmp_path / "i"))
     with pytest.raises(InputError, match="--group names a column"):
         load_examples(str(tmp_path / "i"), group="sex")

@@ -95,7 +95,7 @@ class Classifier:
             InputError: they cannot be seen.
         """
         if self.layers is None:
-            raise InputError(f"{self.name}: {self.no_layers or 'its layers cannot be seen'}")
+            raise InputError(f"{self.name}: {self.no_layers or 'its layers cannot be inspected'}")
         return self.layers
 
     def differentiable(self) -> nn.Module:

@@ -39,7 +39,7 @@ class Examples:
             raise InputError(f"{self.name} has no examples")
         if self.inputs.ndim < 2 or self.labels.ndim != 1:
             raise InputError(
-                f"{self.name}: inputs of shape (n, ...) and labels of shape (n,) are expected, not "
+                f"{self.name}: expected inputs of shape (n, ...) and labels of shape (n,), not "
                 f"{tuple(self.inputs.shape)} and {tuple(self.labels.shape)}"
             )
         if len(self.inputs) != len(self.labels):

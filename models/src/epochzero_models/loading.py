@@ -201,7 +201,7 @@ def _from_torch_file(path: Path, device: torch.device) -> Classifier:
             module = torch.jit.load(path, map_location=device)  # type: ignore[no-untyped-call]
     except (RuntimeError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise InputError(f"{path}: TorchScript that cannot be loaded: {reason}") from error
+        raise InputError(f"{path}: the TorchScript model cannot be loaded: {reason}") from error
     # A frozen module has no weights that show its device.
     return replace(as_classifier(module, str(path)), device=device)
 
@@ -222,7 +222,7 @@ def _from_onnx(path: Path, device: torch.device) -> Classifier:
             return runtime.InferenceSession(model, providers=["CPUExecutionProvider"])
         except Exception as error:  # its own kinds of error, which have no common base
             reason = " ".join(str(error).split())[:200]
-            raise InputError(f"{path}: ONNX that cannot be loaded: {reason}") from error
+            raise InputError(f"{path}: the ONNX model cannot be loaded: {reason}") from error
 
     session = opened(str(path))
     if len(session.get_inputs()) != 1:
@@ -244,7 +244,7 @@ def _from_keras(path: Path, device: torch.device) -> Classifier:
         module = keras.saving.load_model(path, compile=False, safe_mode=True)
     except Exception as error:  # Keras raises almost anything for files that are not its own
         reason = " ".join(str(error).split())[:200]
-        raise InputError(f"{path}: a Keras model that cannot be loaded: {reason}") from error
+        raise InputError(f"{path}: the Keras model cannot be loaded: {reason}") from error
     if (backend := keras.config.backend()) == "torch":
         return as_classifier(module.to(device), str(path))
     return Classifier(

@@ -220,7 +220,9 @@ def _from_columns(
     if wide:
         name = next((name for name in INPUT_NAMES if name in wide), wide[0])
         if len(wide) > 1 and name not in INPUT_NAMES:
-            raise InputError(f"{source}: several arrays could be the inputs, {wide}; call one x")
+            raise InputError(
+                f"{source}: several arrays could be the inputs, {wide}; name one of them x"
+            )
         inputs = _inputs(source, rest[name])
     else:
         names = tuple(n for n, values in rest.items() if n != group or _are_numbers(values))
@@ -351,8 +353,8 @@ def _from_images(
         pixels.append(_pixels(file))
         if pixels[-1].shape != pixels[0].shape:
             raise InputError(
-                f"{file} has the shape {tuple(pixels[-1].shape)}, {files[0]} {tuple(pixels[0].shape)}: "
-                "images of one size are expected"
+                f"{file} has the shape {tuple(pixels[-1].shape)}, but {files[0]} has "
+                f"{tuple(pixels[0].shape)}: all images must have the same size"
             )
         if on_progress:
             on_progress(f"{source}: images read", len(pixels), len(files))

@@ -65,7 +65,7 @@ def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     "--chdir",
     "folder",
     default=Path("."),
-    help="Directory in which the command would run.  [default: .]",
+    help="Working directory of the command.  [default: .]",
     exists=True,
 )
 @click.option(
@@ -78,7 +78,7 @@ def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
 @click.option(
     "--dry",
     is_flag=True,
-    help="Also run the job dry: shortened loops, simulated GPUs, no side effects.",
+    help="Also perform a dry run: shortened loops, simulated GPUs, no side effects.",
 )
 @click.option(
     "--dry-time",
@@ -92,7 +92,7 @@ def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
 @click.option(
     "--synthesize",
     is_flag=True,
-    help="In the dry run, generate missing data from their profiles.",
+    help="Generate missing data from their profiles for the dry run; requires --dry.",
 )
 @click.option(
     "--memory-picture",
@@ -111,14 +111,14 @@ def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     "--layout",
     metavar="LAYOUT",
     default="",
-    help="Estimate the memory of a rank if the job is divided over GPUs: fsdp=8,tensor=2; implies --dry.",
+    help="Estimate the memory per rank in this parallel layout, such as fsdp=8,tensor=2; implies --dry.",
 )
 @click.option("--verbose", is_flag=True, help="List everything that could not be checked.")
 @click.option(
     "--serve",
     "serves",
     is_flag=True,
-    help="Make later checks of this user faster: stay in memory and run them.",
+    help="Stay in memory and run later checks of this user faster.",
 )
 @click.option("--rules", "list_rules", is_flag=True, help="List the rules and exit.")
 @click.pass_context

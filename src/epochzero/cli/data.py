@@ -51,7 +51,7 @@ _FILES = click.option(
 def command() -> None:
     """Profile, validate, synthesize and sample data sets.
 
-    PATH is a file or folder of CSV, TSV, JSON, JSON lines, Parquet, text, NumPy arrays, images or
+    PATH is a file or directory of CSV, TSV, JSON, JSON lines, Parquet, text, NumPy arrays, images or
     WAV audio. It is never modified. `profile` and `validate` also accept a torch-style data set as MODULE:ATTRIBUTE,
     which the `python` on PATH imports in a sandboxed process.
 
@@ -71,7 +71,7 @@ def command() -> None:
     "--output",
     metavar="FILE",
     type=OutputFile(),
-    help="Output file; a summary is printed.  [default: the profile on standard output]",
+    help="Write the profile to FILE and print a summary.  [default: print the profile]",
 )
 @_LABEL
 @_FILES
@@ -277,7 +277,7 @@ def make_sample(data: Path, count: int, output: Path, label: str | None, seed: i
     """Draw a small sample of the data in PATH that retains rare cases.
 
     The sample contains every class and category, the extreme numbers, the shortest and longest texts, and
-    missing values, even if that takes more than N records. The same seed gives the same sample.
+    missing values, even if this requires more than N records. The same seed gives the same sample.
 
     Exit code 0 if the sample was written, 2 if the input is invalid.
     """

@@ -57,7 +57,7 @@ class _Time(ParamType[float]):
     type=click.IntRange(1),
     default=3,
     show_default=True,
-    help="Maximum number of fixes and of consequences per rank.",
+    help="Show at most this many fixes, and this many consequences per rank.",
 )
 @click.option("--no-redact", is_flag=True, help="Do not redact tokens, keys and passwords.")
 @folder_option(
@@ -77,12 +77,14 @@ class _Time(ParamType[float]):
 @click.option("--state", help="Scheduler state, such as OUT_OF_MEMORY or TIMEOUT.")
 @click.option("--start", type=_Time(), help="Start time of the job.")
 @click.option("--end", type=_Time(), help="End time of the job.")
-@click.option("--gpus", type=click.IntRange(0), help="Number of allocated GPUs, for the cost.")
+@click.option(
+    "--gpus", type=click.IntRange(0), help="Number of allocated GPUs, used to calculate the cost."
+)
 @click.option(
     "--facts",
     "facts_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File with these facts: facts.json, or output of sacct or kubectl.",
+    help="File with job facts: facts.json, or the output of sacct or kubectl.",
 )
 @many_options
 @click.pass_context
@@ -109,12 +111,12 @@ def command(
     """Find the root cause of a failed job in its logs.
 
     PATHS are log files (plain, .gz or .zst), directories of rank files, or - for standard input. Without
-    --each, all of them belong to one job. Exit code, scheduler state and times come from the options, or
+    --each, all paths belong to one job. The exit code, scheduler state and times come from the options, or
     from facts.json, sacct or kubectl output next to the logs.
 
-    With --out, the path is a source of many jobs: a directory (each subdirectory and each log in it is a
+    With --out, PATHS is one source of many jobs: a directory (each subdirectory and each log in it is a
     job), an archive, a Parquet file with a column `log`, or s3://bucket/prefix. RESULT receives Parquet
-    files with one row per job. If interrupted, the same command resumes.
+    files with one row per job. To resume an interrupted run, repeat the command.
 
     \b
     epochzero diagnose train.log

@@ -40,7 +40,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 def many_options(command: _Command) -> _Command:
     """``--out`` and what belongs to it."""
     out = click.option("-o", "--out", metavar="RESULT",
-                       help="Diagnose many jobs, and write to this directory or s3://...")  # fmt: skip
+                       help="Diagnose many jobs and write the results to this directory or s3://...")  # fmt: skip
     return out(engine_options("With --out")(command))
 
 

@@ -20,13 +20,13 @@ _COLORS = {"works": "green", "limited": "yellow", "missing": None}
 def command(form: str) -> None:
     """Report which parts of EpochZero work on this machine, and what to install for the others.
 
-    Nothing is changed. A missing extra is not an error; its line names what it adds.
+    This command changes nothing. A missing extra is not an error; its line names the features that it adds.
 
     \b
     epochzero doctor
     epochzero doctor --format json
 
-    Exit code 0.
+    The exit code is always 0.
     """
     from epochzero.cli import for_this_install
     from epochzero.doctor import capabilities

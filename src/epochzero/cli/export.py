@@ -32,8 +32,8 @@ def command(folder: Path, form: str, store: str | None, **wanted: Any) -> None:
     epochzero export jobs/ --since 7d
     epochzero export jobs/ --state failed --format csv
 
-    Secrets were hidden when the jobs ran. The logs themselves are not written: `epochzero show JOB
-    --log` prints one.
+    Secrets were redacted when the jobs ran. Logs are not exported; `epochzero show JOB --log` prints the
+    log of a job.
     """
     with opened(store) as database:
         counts = export(database, folder, form, JobFilter(**wanted))

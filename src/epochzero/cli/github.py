@@ -71,7 +71,7 @@ def _common(command: _Command) -> _Command:
             envvar="GITHUB_EVENT_PATH",
             show_envvar=True,
             required=True,
-            help="JSON file of the event.",
+            help="JSON file with the event.",
         ),
     ):
         command = option(command)
@@ -115,8 +115,8 @@ def pull_request(
     """Check the jobs of a pull request and comment with the findings.
 
     Findings also appear as annotations of the lines and in the step summary. If the token is not allowed to
-    comment, as in a pull request from a fork, no comment is written; a second workflow can pass the
-    file of --save to `comment`.
+    comment, as in a pull request from a fork, no comment is written. A second workflow can then pass the
+    file written by --save to `comment`.
 
     \b
     epochzero github pull-request
@@ -149,7 +149,7 @@ def pull_request(
 @file_option("--review", "saved", required=True, help="File written by `pull-request --save`.")
 @_common
 def comment(saved: Path, event: Path, account: str, dry_run: bool) -> None:
-    """Post the findings that a run without permission to comment has saved, for pull requests from forks.
+    """Post findings that a run without permission to comment has saved, for pull requests from forks.
 
     Use this command in a workflow that `workflow_run` starts after that run. FILE is untrusted and
     validated. No comment is posted unless the pull request still has the repository and commit of the
@@ -185,14 +185,14 @@ def comment(saved: Path, event: Path, account: str, dry_run: bool) -> None:
     type=click.Choice(("file", "function", "line")),
     default="file",
     show_default=True,
-    help="What to rank.",
+    help="Rank files, functions or lines.",
 )
 @click.option(
     "--top",
     type=click.IntRange(1, 20),
     default=5,
     show_default=True,
-    help="Maximum number of places.",
+    help="List at most this many places.",
 )
 @_checkout
 @_common

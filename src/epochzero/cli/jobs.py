@@ -23,7 +23,7 @@ from epochzero.store.retention import prune, prune_folders
     type=click.IntRange(1),
     default=20,
     show_default=True,
-    help="Maximum number of jobs.",
+    help="List at most this many jobs.",
 )
 @format_option("Output format.", names_of("jobs"))
 @store_option
@@ -64,9 +64,9 @@ def command(
     type=MomentType(),
     required=True,
     metavar="TIME",
-    help="Only jobs that ended before this time: 90d, 12h, 2026-05-01.",
+    help="Select jobs that ended before this time: 90d, 12h, 2026-05-01.",
 )
-@click.option("--keep-failed", is_flag=True, help="Keep the logs of failed jobs.")
+@click.option("--keep-failed", is_flag=True, help="Retain the logs of failed jobs.")
 @click.option("--whole", is_flag=True, help="Also delete the jobs and all their records.")
 @click.option("--dry-run", is_flag=True, help="Print what would be deleted and delete nothing.")
 @store_option

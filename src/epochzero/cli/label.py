@@ -53,8 +53,9 @@ def command(
     epochzero label failures.jsonl --adjudicate --as carol
     epochzero label failures.jsonl --export labelled.jsonl
 
-    A record has a title or summary, and a description or log. Each decision is saved immediately in FILE.labels/NAME.jsonl; the same command resumes. Labels of
-    others, and labels in the records, stay hidden until --adjudicate.
+    A record has a title or summary, and a description or log. Each decision is saved immediately in
+    FILE.labels/NAME.jsonl. To resume, repeat the command. Labels by others and labels in the records are
+    hidden until --adjudicate.
 
     Exit code 0, or 2 if the input is invalid.
     """

@@ -77,7 +77,7 @@ _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
     type=click.Choice(LEVELS),
     default="file",
     show_default=True,
-    help="What to rank.",
+    help="Rank files, functions or lines.",
 )
 @click.option(
     "--method",
@@ -89,18 +89,21 @@ _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
     type=click.IntRange(1),
     default=10,
     show_default=True,
-    help="Maximum number of results.",
+    help="List at most this many results.",
 )
 @file_option(
-    "--coverage", help="coverage.py JSON report with contexts: rank what failing tests cover."
+    "--coverage",
+    help="Rank the code that failing tests cover; FILE is a coverage.py JSON report with contexts.",
 )
 @file_option(
-    "--failed", help="With --coverage: failed tests, one per line, or pytest's lastfailed."
+    "--failed", help="With --coverage: file of failed tests, one per line, or pytest's lastfailed."
 )
 @click.option("--explain", is_flag=True, help="Show all evidence, including recent fixes.")
 @format_option("Output format.", names_of("ranking"))
 @file_option(
-    "--past", "past_file", help="Past reports as JSON lines: title, body, closed_at, files."
+    "--past",
+    "past_file",
+    help="File with past reports as JSON Lines: title, body, closed_at, files.",
 )
 @click.option(
     "--rerank",
@@ -112,12 +115,12 @@ _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 @click.option(
     "--rerank-model",
     metavar="NAME",
-    help="Model of that API.  [default: the only one that it offers]",
+    help="Model of the --rerank API.  [default: the only model that it offers]",
 )
 @click.option(
     "--rerank-price",
     metavar="IN,OUT",
-    help="USD per million prompt and completion tokens, to print the cost.",
+    help="Print the cost at these prices: USD per million prompt and completion tokens.",
 )
 @click.option("--no-cache", is_flag=True, help="Do not read or write the cache.")
 def command(
@@ -142,8 +145,8 @@ def command(
     """Rank the files, functions or lines of a git repository that may contain a reported bug.
 
     REPORT is a file, or - for standard input: plain text or Markdown with the title in the first
-    line, or a GitHub issue's JSON. A log is diagnosed first: its first failure is the query,
-    with REPORT or alone.
+    line, or a GitHub issue's JSON. A log is diagnosed first. Its first failure becomes the query,
+    alone or together with REPORT.
 
     \b
     epochzero locate issue.md
@@ -152,7 +155,7 @@ def command(
     gh issue view 17 --json title,body | epochzero locate -
     epochzero locate --coverage coverage.json --failed .pytest_cache/v/cache/lastfailed
 
-    With --rerank, the environment variable EPOCHZERO_RERANK_KEY is the API key, if one is needed.
+    With --rerank, set the environment variable EPOCHZERO_RERANK_KEY if the API requires a key.
 
     Exit code 0 if a ranking was made, 2 if the input is invalid.
     """

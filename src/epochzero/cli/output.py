@@ -43,7 +43,7 @@ def out_option(*, required: bool = True) -> Callable[[_Command], _Command]:
         metavar="DIR",
         type=OutputFolder(),
         required=required,
-        help="Output directory; existing files of the same names are overwritten.",
+        help="Output directory; existing files with the same names are overwritten.",
     )
 
 

@@ -39,7 +39,7 @@ def command(
 ) -> None:
     """Record a finished Slurm job that was not started with `epochzero run`.
 
-    The final state is read from sacct, the cause from the job's log. In an EpilogSlurmctld or Epilog
+    The final state comes from sacct, and the cause from the job's log. In an EpilogSlurmctld or Epilog
     script of Slurm, SLURM_JOB_ID provides the job ID. The script never waits: if the final state is not
     available yet, a background process records the job when it is complete. A job that is already
     recorded is not changed.
@@ -48,7 +48,7 @@ def command(
     epochzero record --job-id 4242
     epochzero record --job-id 4242 --logs slurm-4242.out
 
-    With --send, the job is also sent to the team server, with all jobs that could not be sent before.
+    With --send, the job is also sent to the team server, with all jobs that could not be sent earlier.
 
     Exit code 0 if the job was recorded, 2 if Slurm has no record of it, it has not finished, or it
     cannot be stored.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--inspect",
     is_flag=True,
-    help="Show batch, weights, gradients and random states at the last step.",
+    help="Show the batch, weights, gradients and random states at the last step.",
 )
 @click.option(
     "--bisect",
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     "--python",
     metavar="FILE",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Python interpreter.  [default: the job's]",
+    help="Python interpreter to use.  [default: that of the job]",
 )
 @click.option("--write", is_flag=True, help="Allow the program to write files and use the network.")
 @click.option(

@@ -138,7 +138,7 @@ def _injected(
     show_default=True,
     help="Retry policy.",
 )
-@file_option("--advice-file", help="After a failure, write advice for the scheduler as JSON.")
+@file_option("--advice-file", help="Write advice for the scheduler as JSON after a failure.")
 @click.option(
     "--advice-exit-codes",
     is_flag=True,
@@ -168,8 +168,8 @@ def _injected(
     type=click.Choice(("report", "dump", "kill", "restart")),
     default="report",
     show_default=True,
-    help="Action if the job hangs: report; dump native stacks too; kill with exit code 80; restart,"
-    " once if it hangs at the same line again.",
+    help="Action if the job hangs: report it, also dump native stacks, kill the job with exit code 80, or"
+    " restart it (only once if it hangs at the same line again).",
 )
 @click.option(
     "--keep-output",
@@ -230,7 +230,7 @@ def _injected(
     is_flag=True,
     help="Capture what `epochzero replay` needs to rerun a failing step (PyTorch).",
 )
-@click.option("--quiet", is_flag=True, help="Print nothing, however the job exits.")
+@click.option("--quiet", is_flag=True, help="Print nothing, regardless of how the job exits.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -267,7 +267,7 @@ def command(
     Input, output, signals and the exit code pass through unchanged. Processes that the job leaves
     behind are killed within two seconds. If the job fails, the root cause, its place in the code, the
     cost and the retry advice are printed on standard error. Everything is stored in EPOCHZERO_HOME
-    (~/.local/state/epochzero); `epochzero jobs` and `epochzero show` print it again.
+    (~/.local/state/epochzero); `epochzero jobs` and `epochzero show` print it later.
 
     \b
     epochzero run -- python train.py --epochs 3

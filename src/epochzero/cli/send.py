@@ -14,11 +14,11 @@ from epochzero.run.reports.upload import Destination
 @click.command(name="send")
 @click.argument("url", required=False, envvar="EPOCHZERO_SEND", callback=destination)
 def command(url: Destination | None) -> None:
-    """Send the jobs of this machine to a team server, except those that it already has.
+    """Send the jobs of this machine that a team server does not have yet.
 
     `epochzero run --send` sends each job when it ends. This command sends the jobs that it could not
-    send, and jobs that ran before the server existed. Sending a job twice has no effect. The default of
-    URL is EPOCHZERO_SEND.
+    send, and jobs that ran before the server existed. Sending a job twice has no effect. URL defaults
+    to EPOCHZERO_SEND.
 
     \b
     EPOCHZERO_TOKEN_FILE=~/token epochzero send https://epochzero.example.org

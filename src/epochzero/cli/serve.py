@@ -64,7 +64,7 @@ def _require(names: tuple[str, ...], extra: str) -> None:
 )
 @click.option("--certificate", metavar="FILE", type=_file, help="Certificate chain for HTTPS.")
 @click.option("--key", metavar="FILE", type=_file, help="Private key of the certificate.")
-@click.option("--behind-https", is_flag=True, help="A reverse proxy terminates HTTPS.")
+@click.option("--behind-https", is_flag=True, help="Expect a reverse proxy that terminates HTTPS.")
 @click.option(
     "--private-webhooks", is_flag=True, help="Allow webhooks to private network addresses."
 )
@@ -79,7 +79,7 @@ def _require(names: tuple[str, ...], extra: str) -> None:
     "trusted_proxies",
     metavar="ADDRESS",
     multiple=True,
-    help="Take client addresses from X-Forwarded-For of this proxy or network. Repeatable.",
+    help="Take client addresses from X-Forwarded-For of this proxy or network; repeatable.",
 )
 @click.option(
     "--log-days",
@@ -113,8 +113,8 @@ def command(
 ) -> None:
     """Run a team server that collects failures and serves a web UI.
 
-    Without a team, the server accepts only local requests and requires no token. With one, each request requires a
-    token of its team.
+    Without a team, the server accepts only local requests and requires no token. Once a team exists, each request
+    requires a token of that team.
 
     \b
     epochzero serve

@@ -31,7 +31,7 @@ _LOG = "output"
 def command(
     job: str, log: bool, rank: int | None, attempt: int | None, form: str, store: str | None
 ) -> None:
-    """Show the details of JOB: an ID, a unique prefix of one, a name, or `last`, the default.
+    """Show the details of JOB: an ID, a unique prefix of an ID, a name, or `last` (the default).
 
     \b
     epochzero show

@@ -17,8 +17,8 @@ def command() -> None:
 
 
 @command.command(name="list")
-@click.option("--category", help="Only signatures of this category.")
-@click.option("--role", help="Only signatures with this role (cause, cascade, wrapper, ...).")
+@click.option("--category", help="List only signatures of this category.")
+@click.option("--role", help="List only signatures with this role (cause, cascade, wrapper, ...).")
 def list_(category: str | None, role: str | None) -> None:
     """List the built-in signatures."""
     from epochzero.diagnose import builtin

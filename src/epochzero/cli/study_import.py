@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 @file_option(
     "--issues",
     required=True,
-    help="Issues, and preferably pull requests: a JSON array or JSON Lines, as exported from GitHub.",
+    help="File with issues and, preferably, pull requests, as exported from GitHub: a JSON array or JSON Lines.",
 )
-@folder_option("--repo", required=True, help="Clone with its full history.")
+@folder_option("--repo", required=True, help="Git clone with its full history.")
 @click.option(
     "-o", "--out", "output", metavar="FILE", required=True, type=OutputFile(), help="Output file."
 )
 @click.option(
-    "--project", metavar="OWNER/NAME", default="", help="Project that the issues belong to."
+    "--project", metavar="OWNER/NAME", default="", help="Project to which the issues belong."
 )
 @click.option("--loose", is_flag=True, help="Also link by words and dates, with low confidence.")
 @format_option("Output format of the summary.")
 def command(issues: Path, repo: Path, output: Path, project: str, loose: bool, form: str) -> None:
-    """Link issues to the commits that fixed them, and write them as bug reports.
+    """Link issues to the commits that fixed them, and write the linked issues as bug reports.
 
     \b
     gh issue list --state all --limit 10000 \\
       --json number,title,body,labels,createdAt,closedAt,stateReason > issues.json
     epochzero study import --issues issues.json --repo CLONE --out reports.jsonl
 
-    With pull requests in the same file (gh pr list --state merged --json
-    number,title,body,mergedAt,mergeCommit,createdAt,closedAt) most fixes are found
-    where a project merges by pull request. Each record names the rule that linked it and its confidence.
+    If the project merges by pull request, add the pull requests to the same file to find most fixes (gh pr
+    list --state merged --json number,title,body,mergedAt,mergeCommit,createdAt,closedAt). Each record
+    names the rule that linked it and its confidence.
     """
     from epochzero.study.importing import import_reports
 

@@ -24,15 +24,15 @@ _PATH = click.Path(path_type=Path)
 
 @click.command(name="localization")
 @click.option("--reports", metavar="FILE", type=_PATH, required=True,
-              help="Bug reports with their fixes, or a directory of Denchmark or BugsInPy.")  # fmt: skip
+              help="File with bug reports and their fixes, or a directory of Denchmark or BugsInPy.")  # fmt: skip
 @folder_option("--repos", required=True, help="Directory of clones named owner+name.")  # fmt: skip
 @out_option()
 @click.option("--baseline-reports", "baseline", metavar="FILE", type=_PATH,
-              help="Bug reports of traditional systems, for comparison.")  # fmt: skip
+              help="File with bug reports of traditional systems, for comparison.")  # fmt: skip
 @click.option("--techniques", metavar="NAMES",
               help="Comma-separated techniques, or all.  [default: all but bjxnet]")  # fmt: skip
 @click.option("--rankings", metavar="FILE", type=_PATH,
-              help="Rankings from other tools: JSON Lines with id, technique and files.")  # fmt: skip
+              help="File with rankings from other tools: JSON Lines with id, technique and files.")  # fmt: skip
 @click.option("--tree", type=click.Choice(("parent", "release")), default="parent", show_default=True,
               help="Search the parent of the fix, or the last release before the report.")  # fmt: skip
 @click.option("--titles-only", is_flag=True, help="Use report titles only.")  # fmt: skip
@@ -62,7 +62,7 @@ def command(
 
     Each technique ranks the files of each bug's repository as of the commit before the fix. The report
     contains the analyses of Jahan et al. (EMSE 2025) with confidence intervals next to their published
-    numbers, and states which of their findings hold on this data.
+    numbers, and shows which of their findings hold on this data.
 
     \b
     epochzero study localization --reports reports.jsonl.gz --repos clones/ --out report/
@@ -71,7 +71,7 @@ def command(
     epochzero study localization --reports reports.jsonl --repos clones/ --out report/ --sample 100
 
     Results are cached, so an interrupted run resumes and a second run takes seconds. With --engine ray,
-    each machine needs the clones at the same path; --work is local. `epochzero study import` creates
+    each machine needs the clones at the same path; the directory of --work is local. `epochzero study import` creates
     reports from issues and a clone.
 
     Exit code 0 if the report was written, even if there are no bugs; 2 if the input is invalid.

@@ -47,10 +47,16 @@ class _Sizes(ParamType[list[int]]):
 
 @click.command(name="simulate")
 @click.option("--jobs-per-day", metavar="N|N..N", type=_Sizes(), default="1000..100000", show_default=True,
-              help="Fleet size, or a range in powers of ten.")  # fmt: skip
-@click.option("--days", type=click.IntRange(1, 3660), default=30, show_default=True)
+              help="Jobs per day, or a range in powers of ten.")  # fmt: skip
+@click.option(
+    "--days",
+    type=click.IntRange(1, 3660),
+    default=30,
+    show_default=True,
+    help="Number of days to simulate.",
+)
 @click.option("--assumptions", "own", metavar="FILE.toml", type=click.Path(path_type=Path, dir_okay=False),
-              help="Values of your platform that replace the defaults.")  # fmt: skip
+              help="File with values for your platform, which replace the defaults.")  # fmt: skip
 @seed_option()
 @out_option()
 @format_option("Output format of the summary.")
@@ -59,15 +65,16 @@ def command(
 ) -> None:
     """Estimate what checks, diagnosis-based retries and faster diagnosis would save on a fleet.
 
-    Jobs, failures, retries and GPU time are drawn from published numbers; the effect of the tools comes
-    from our measurements; the rest is assumed. All inputs and results are ranges. The report lists each
-    input with its source and shows which matters most.
+    Jobs, failures, retries and GPU time are drawn from published numbers. The effect of the tools comes
+    from our measurements. All other values are assumed. All inputs and results are ranges. The report
+    lists each input with its source and shows which one matters most.
 
     \b
     epochzero study simulate --out report/
     epochzero study simulate --jobs-per-day 5000 --assumptions ours.toml --out report/
 
-    A line of FILE.toml is `failed_share = 0.2`, or `failed_share = { low = 0.15, high = 0.25 }`; the report lists the names.
+    A line of FILE.toml is `failed_share = 0.2`, or `failed_share = { low = 0.15, high = 0.25 }`.
+    The report lists the names.
 
     Exit code 0 if the report was written, 2 if the input is invalid.
     """

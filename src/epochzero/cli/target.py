@@ -72,7 +72,7 @@ def command() -> None:
     "--nodes",
     metavar="FILE",
     type=click.File(errors="replace"),
-    help="Describe these nodes: output of scontrol, sinfo or kubectl (`-` is standard input).",
+    help="Describe the nodes in this output of scontrol, sinfo or kubectl (`-` is standard input).",
 )
 @click.option(
     "--pool", metavar="NAME", default="", help="Partition, node pool or label of the nodes."

@@ -81,7 +81,7 @@ def show(training: str, html: Path | None, method: str, form: str, store: str | 
     "--tensorboard",
     "folder",
     required=True,
-    help="Directory for the event files, for `tensorboard --logdir DIR`.",
+    help="Write the event files to DIR, for `tensorboard --logdir DIR`.",
 )
 @store_option
 def export(training: str, folder: Path, store: str | None) -> None:

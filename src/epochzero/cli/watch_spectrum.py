@@ -26,7 +26,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     multiple=True,
     required=True,
     type=_FILE,
-    help="Activity in failing tests; repeatable.",
+    help="File with the activity in failing tests; repeatable.",
 )
 @click.option(
     "--formula",
@@ -55,7 +55,7 @@ def make_spectrum(
     most: int,
     form: str,
 ) -> None:
-    """Rank layers and neurons by how much more they are active on failing than on passing inputs.
+    """Rank layers and neurons by how much more active they are on failing inputs than on passing ones.
 
     A file records which neurons were active for which inputs. To write one in Python:
 

@@ -97,7 +97,9 @@ def read_run(text: str) -> RunEvent:
     event = _event(text)
     run = _object(event, "workflow_run")
     if run.get("event") != "pull_request":
-        raise InputError("this workflow run was not started by a pull request")
+        raise InputError(
+            "the workflow run was not started by a pull request; there is nothing to comment on"
+        )
     head = run.get("head_repository")
     name = head.get("full_name") if isinstance(head, dict) else ""
     return RunEvent(

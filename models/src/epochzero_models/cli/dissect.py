@@ -29,13 +29,13 @@ _ONE_SIDED = "undefined: all predictions are right, or all are wrong"
 @click.option("--test", required=True, metavar="DATA",
               help="Data that the model was not trained on: one half for the threshold, the other for the report.")  # fmt: skip
 @click.option("--beyond", metavar="DATA",
-              help="Inputs that the model should reject, such as data of another source; their labels are ignored.")  # fmt: skip
+              help="Inputs that the model should reject, such as data from another source; their labels are ignored.")  # fmt: skip
 @click.option("--layers", metavar="NAME,...",
               help="Layers to use.  [default: about six, evenly spaced]")  # fmt: skip
 @click.option("--detector", type=click.Choice(NAMES), metavar="NAME",
               help="Detector that the guard uses, such as DDU or 'dissector linear'.  [default: the recommended one]")  # fmt: skip
 @click.option("--members", metavar="FILE", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="Weights of MODEL after another training; the ensemble of all is measured too.")  # fmt: skip
+              help="Weights of MODEL from another training run; the ensemble of all weights is also measured.")  # fmt: skip
 @click.option("--onnx", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
               help="Export the model with the detector.")  # fmt: skip
 @click.option("--false-rejections", type=click.FloatRange(0, 1, max_open=True), metavar="SHARE",
@@ -63,7 +63,8 @@ def command(
     epochzero model dissect net.py:build data.py:train --test data.py:test --beyond data.py:other --weights net.pt
 
     DIR receives the report (report.html, report.md, tables, figures) and the detector, which
-    epochzero_models.Guard uses at run time: Guard(model, "dissected/")(inputs).within. --onnx writes both as one file.
+    epochzero_models.Guard uses at run time: Guard(model, "dissected/")(inputs).within. --onnx exports the model with
+    the detector to one file.
 
     Exit code 0 if the measurement finished, 2 if the model or the data are invalid.
     """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--attacked", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
               help="Attack at most N correctly classified examples.")  # fmt: skip
 @click.option("--epsilon", type=click.FloatRange(0, 1, min_open=True), default=0.03, show_default=True,
-              help="Maximum perturbation by bounded attacks, as a share of the range of the inputs.")  # fmt: skip
+              help="Maximum perturbation by bounded attacks, as a share of the input range.")  # fmt: skip
 @format_option("Output format.")
 def command(
     request: ModelRequest,
@@ -42,8 +42,8 @@ def command(
     """Measure MODEL on DATA that it was not trained on (EvalDNN).
 
     The report contains top-k accuracy, also by subgroup, calibration, accuracy on corrupted inputs,
-    success of attacks, latency, and neuron coverage. Metrics that do not apply to the model are omitted, with
-    the reason.
+    success of attacks, latency, and neuron coverage. Metrics that do not apply to the model are omitted,
+    and the report gives the reason.
 
     \b
     epochzero model evaluate net.py:build test.npz --weights net.pt -o evaluated/

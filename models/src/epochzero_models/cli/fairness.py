@@ -54,7 +54,7 @@ def command(
 
     DATA is a table. Text values are encoded as numbers in alphabetical order; MODEL must have been
     trained with the same encoding. If the budget suffices, all inputs are checked. Otherwise ADF,
-    AEQUITAS and random search run with the same budget each; ADF is omitted if MODEL has no
+    AEQUITAS and random search each run with the same budget; ADF is omitted if MODEL has no
     gradients. If MODEL is the word train, the network of the paper is trained on 70% of DATA. For two classes, the groups of each protected
     attribute are compared by demographic parity, equalized odds, predictive parity and calibration.
 

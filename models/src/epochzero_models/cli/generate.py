@@ -89,7 +89,7 @@ def command(
     """Generate diverse networks for images (FeatureNET), for example to test a tool.
 
     Networks are drawn from a feature model of blocks and cells with constraints. The search maximizes
-    the difference of their features.
+    the differences between their features.
 
     \b
     epochzero model generate --shape 3x32x32 --classes 10 --write networks/

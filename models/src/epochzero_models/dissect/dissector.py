@@ -84,7 +84,8 @@ def read_dissector(folder: str | Path) -> Dissector:
         raise InputError(f"{folder} is damaged: {error}") from error
     if not isinstance(described, dict) or described.get("schema") != SCHEMA:
         raise InputError(
-            f"{folder} is not a dissection of this version: its schema is not {SCHEMA}"
+            f"{folder} was not written by this version of `epochzero model dissect`: its schema is "
+            f"not {SCHEMA}"
         )
     try:
         return _made(described, arrays)
@@ -104,7 +105,9 @@ def _made(described: Mapping[str, Any], arrays: Mapping[str, Tensor]) -> Dissect
             f"{part}{at}" for at in range(len(layers)) for part in ("weight", "bias")
         )
         if any(len(tensor) != classes for tensor in arrays.values()):
-            raise ValueError("a layer has weights of another shape")
+            raise ValueError("the weights of a layer have the wrong shape")
     if expected != frozenset(arrays):
-        raise ValueError(f"its arrays are {', '.join(arrays)}, not {', '.join(expected)}")
+        raise ValueError(
+            f"expected the arrays {', '.join(sorted(expected))}, found {', '.join(arrays)}"
+        )
     return Dissector(name, detector, layers, classes, threshold)

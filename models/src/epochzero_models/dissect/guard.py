@@ -84,7 +84,7 @@ class Guard:
             logits = outputs.float()
             if logits.shape[1] != self.dissector.classes:
                 raise InputError(
-                    f"{self.classifier.name} has {logits.shape[1]} classes, the model that was dissected "
+                    f"{self.classifier.name} has {logits.shape[1]} classes, but the dissected model has "
                     f"{self.dissector.classes}"
                 )
             features = snapshots_of(self.classifier, self.dissector.layers, calls)

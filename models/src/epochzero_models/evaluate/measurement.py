@@ -273,7 +273,7 @@ def _corruptions(
     classifier: Classifier, examples: Examples, asked: _Asked
 ) -> tuple[Corrupted, ...]:
     if not examples.inputs.is_floating_point():
-        raise InputError("inputs are tokens; only numbers and images are corrupted")
+        raise InputError("inputs are tokens; only numbers and images can be corrupted")
     found: list[Corrupted] = []
     for name, severity, inputs in corrupted(examples.inputs, asked.seed):
         logits = logits_of(

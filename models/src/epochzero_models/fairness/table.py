@@ -193,7 +193,7 @@ def _by_column(source: str, examples: Examples) -> Mapping[str, Any]:
     """Return columns of examples, by number from 0 if they have no names; the labels' column is named ''."""
     if examples.inputs.ndim != 2:
         raise InputError(
-            f"{source}: inputs of shape (n, columns) are expected, not {tuple(examples.inputs.shape)}"
+            f"{source}: expected inputs of shape (n, columns), not {tuple(examples.inputs.shape)}"
         )
     names = examples.columns or tuple(map(str, range(examples.inputs.shape[1])))
     columns = dict(zip(names, examples.inputs.double().T.numpy(), strict=True))
