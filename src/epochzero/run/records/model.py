@@ -212,7 +212,7 @@ class End:
     Attributes:
         exit_code: as in a shell, 128 + n for signal n.
         signal: number of the signal that killed it; None for none.
-        why: what terminated it, if it did not exit by itself: user, scheduler, stall, another_rank (the
+        why: what terminated it, if it did not exit by itself: user, scheduler, another_rank (the
             launcher, because that rank had failed), hang, ...
         state: the scheduler's state of the allocation, such as TIMEOUT; SIGNALED if it sent a warning; empty
             if it was not queried.

@@ -27,7 +27,7 @@ class PastAttempt:
     Attributes:
         fingerprint: identity of its failure.
         retry, category, dimension, phase, basis, confidence: as in its diagnosis.
-        ended_by: who ended it, where not the job itself: user, scheduler, stall, ...
+        ended_by: what terminated it, if it did not exit by itself: user, scheduler, hang, ...
         progressed: whether it got further than all attempts before it.
         checkpoint: whether it left a checkpoint.
         evidence: what else is known of it, of `policy.EVIDENCE`.

@@ -40,7 +40,7 @@ class FailureCondition:
     Attributes:
         retry, category, dimension, phase: words of the taxonomy, one of which the failure has.
         basis: what the diagnosis rests on: signature, reading, classifier, exit, nothing.
-        ended_by: who ended the attempt: user, scheduler, stall, ...
+        ended_by: what terminated the attempt: user, scheduler, hang, another_rank, ...
         progressed: whether the attempt got further than all before it.
         checkpoint: whether the attempt left a checkpoint.
         evidence: facts of `EVIDENCE` that must all be known for the attempt.
