@@ -114,7 +114,7 @@ def pull_request(
 ) -> None:
     """Check the jobs of a pull request and comment with the findings.
 
-    Findings also appear as annotations of the lines and in the step summary. If the token is not allowed to
+    Findings also appear as annotations on the lines and in the step summary. If the token is not allowed to
     comment, as in a pull request from a fork, no comment is written. A second workflow can then pass the
     file written by --save to `comment`.
 

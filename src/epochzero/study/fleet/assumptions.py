@@ -108,7 +108,9 @@ def _own(path: Path, name: str, value: Any, assumption: FleetAssumption) -> Flee
             f"{path}: {name}: expected a number, or low and high with an optional mode between"
         )
     if high > (largest := _LARGEST.get(name, 1.0)):
-        raise InputError(f"{path}: {name}: {high:g} is more than {largest:g} ({assumption.unit})")
+        raise InputError(
+            f"{path}: {name}: {high:g} exceeds the limit of {largest:g} ({assumption.unit})"
+        )
     return FleetAssumption(
         assumption.title, assumption.unit, low, high, str(fields.get("source", path.name)), mode
     )
