@@ -105,9 +105,9 @@ def _version(target: Target, name: str) -> str:
 
 RULE = Rule(
     category="attribute_not_found",
-    why="The job was written for another version of the library, or the name is misspelt. The "
-    "job fails when the line runs.",
-    fix="Use a name that the target's version has.",
+    why="The name often belongs to another version of the library or is misspelt. The job fails "
+    "when this line runs.",
+    fix="Use a name that exists in the target's version of the library.",
     source="Zhang et al., ICSE 2020, section 5.3, finding 7: frameworks evolve rapidly",
     check=_check,
     examples="""

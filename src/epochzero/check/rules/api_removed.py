@@ -54,10 +54,9 @@ def _consequence(use: ApiUse) -> str:
 
 RULE = Rule(
     category="attribute_not_found",
-    why="Frameworks change quickly, and the platform's image rarely has the versions of the "
-    "author's machine. The call fails when it is reached; evaluation code is reached after "
-    "the training.",
-    fix="Use the replacement, or pin the version that the job was written for.",
+    why="Frameworks change quickly, and the platform's image rarely has the same versions as the "
+    "author's machine. The code fails only when it runs. Evaluation code runs after the training.",
+    fix="Use the replacement, or pin the library to the version that the job was written for.",
     source="Zhang et al., ICSE 2020, section 5.3, finding 7; release notes named in api_changes.toml",
     check=_check,
     examples="""

@@ -88,9 +88,9 @@ def _takes_instead(signature: CallSignature) -> str:
 
 RULE = Rule(
     category="illegal_argument",
-    why="Libraries rename and remove parameters between versions. The call fails when it is "
-    "reached.",
-    fix="Pass the arguments that the target's version accepts.",
+    why="Libraries rename and remove parameters between versions. The call fails only when it "
+    "runs.",
+    fix="Pass arguments that the target's version of the library accepts.",
     source="Zhang et al., ICSE 2020, section 3.2, Framework API Misuse: softmax() got an unexpected keyword "
     "argument 'axis'",
     check=_check,

@@ -12,9 +12,10 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="illegal_argument",
-    why="The launch script and the code spell the names of models, optimizers and modes "
-    "differently, or a choice was removed. The parser terminates the job at startup.",
-    fix="Use one of the choices, or add the value to them.",
+    why="Launch scripts and programs often spell the names of models, optimizers and modes "
+    "differently. A new version of a program can also remove a choice. The parser terminates the "
+    "job at startup.",
+    fix="Use one of the choices, or add the value to the choices.",
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
     check=_check,

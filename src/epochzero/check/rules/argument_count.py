@@ -6,8 +6,8 @@ from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
     category="illegal_argument",
-    why="Python checks arguments when the call runs: a wrong call in the evaluation fails after "
-    "the training.",
+    why="Python checks the arguments of a call only when the call runs. An invalid call in the "
+    "evaluation therefore fails after the training.",
     fix="Pass the arguments that the function accepts.",
     source="Zhang et al., ICSE 2020, Table 1, Illegal Argument; section 5.5, common programming errors",
     check=failure_check(

@@ -12,8 +12,8 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="illegal_argument",
-    why="A required option or its value is missing, often because a variable of the launch "
-    "script is empty. The parser terminates the job at startup.",
+    why="A required option or its value is missing, often because a variable in the launch script "
+    "is empty. The parser terminates the job at startup.",
     fix="Pass the argument, or define a default in the parser.",
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",

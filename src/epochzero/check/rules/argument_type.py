@@ -17,10 +17,10 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="illegal_argument",
-    why="The value is a number with a unit, a float where an int is expected, or an empty "
-    "variable: the parser terminates the job at startup. With type=bool every non-empty text is "
-    "true, including False, and the job continues with the wrong setting.",
-    fix="Pass a value of the option's type. Define truth values with action='store_true' or "
+    why="Common causes are a number with a unit, a float instead of an int, and an empty "
+    "variable. The parser terminates the job at startup. With type=bool, every non-empty text is "
+    "true, even the text False. The job then continues with the wrong setting.",
+    fix="Pass a value of the option's type. Define Boolean options with action='store_true' or "
     "BooleanOptionalAction.",
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",

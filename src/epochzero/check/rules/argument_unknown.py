@@ -14,9 +14,10 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="illegal_argument",
-    why="An option was renamed in the code but not in the launch script, or belongs to another "
-    "version of the program. The parser terminates the job at startup, after the wait in the queue.",
-    fix="Write the option as the parser defines it, or remove it.",
+    why="Authors often rename an option in the code but not in the launch script. The option can "
+    "also belong to another version of the program. The parser terminates the job at startup, "
+    "after the wait in the queue.",
+    fix="Write the option as the parser defines it, or remove the option.",
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
     check=_check,

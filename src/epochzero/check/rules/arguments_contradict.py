@@ -49,9 +49,9 @@ def _given(program: Program, code: str) -> str:
 
 RULE = Rule(
     category="illegal_argument",
-    why="Programs check combinations of arguments after startup. If the arguments are known, so "
-    "is the result of the check.",
-    fix="Pass arguments or a configuration that meet the condition.",
+    why="Programs check combinations of arguments after startup. If the arguments are known, the "
+    "result of the check is also known.",
+    fix="Change the arguments or the configuration to meet the condition.",
     source="Zhang et al., ICSE 2020, section 3.3: Illegal Argument",
     check=_check,
     examples="""

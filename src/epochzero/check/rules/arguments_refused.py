@@ -144,11 +144,11 @@ def _described(condition: str, values: Mapping[str, object]) -> str:
 
 RULE = Rule(
     category="illegal_argument",
-    why="Libraries check some of their arguments when they are called. Values that are computed "
-    "from options, or that depend on each other, are wrong only for some options: a batch "
-    "size halved to zero, a number of heads that does not divide the width, no workers on "
-    "another machine.",
-    fix="Pass arguments that are compatible. Change the option, or the way the value is computed.",
+    why="Libraries check some arguments only when a call runs. Values that are computed from "
+    "options, or that depend on each other, are invalid only for some options. Examples are a "
+    "batch size that is halved to zero, a number of heads that does not divide the width, and a "
+    "worker count of zero on another machine.",
+    fix="Pass compatible arguments. Change the option or the computation of the value.",
     source="Zhang et al., ICSE 2020, section 3.3: Illegal Argument; the libraries' own checks, named "
     "in arguments_refused.toml",
     check=_check,

@@ -231,9 +231,9 @@ def _of_imports(program: Program, module: Module, code: Code) -> Iterator[_Missi
 
 RULE = Rule(
     category="attribute_not_found",
-    why="Python looks up a name after a dot when the line runs. A layer that was renamed, or a "
-    "function that was never written, terminates the job at that line.",
-    fix="Correct the name, or define it.",
+    why="Python looks up an attribute only when the line runs. A renamed layer or an unwritten "
+    "function terminates the job at that line.",
+    fix="Correct the name, or define the attribute.",
     source="Zhang et al., ICSE 2020, Table 1, Attribute Not Found",
     check=_check,
     examples="""

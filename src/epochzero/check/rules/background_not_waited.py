@@ -7,9 +7,9 @@ from epochzero.check.rules.scripts import script_check
 
 RULE = Rule(
     category="interrupted",
-    why="A batch system takes a job for done when its script ends, and kills what it has left in the "
-    "background. On a person's own machine the same script works.",
-    fix="Write `wait` at the end of the script, or take the & away.",
+    why="A batch system considers a job complete when the batch script exits. The batch system "
+    "then kills the background processes of the job. The same script works on a personal computer.",
+    fix="Write `wait` at the end of the script, or remove the `&`.",
     source="Slurm documentation, sbatch: the batch script's end terminates the job's allocation",
     check=script_check(
         "background",

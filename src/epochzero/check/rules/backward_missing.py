@@ -24,8 +24,8 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="framework_api_misuse",
-    why="step() silently skips parameters without gradients: the training runs to its end "
-    "without learning anything.",
+    why="The step() method silently skips parameters without gradients. The training completes, "
+    "but the model learns nothing.",
     fix="Call loss.backward() before optimizer.step().",
     source="PyTorch documentation, torch.optim.Optimizer.step and autograd",
     check=_check,

@@ -12,8 +12,8 @@ def _check(view: JobView) -> Claims:
             problem,
             message=problem.text,
             consequence="sbatch: error: the job is not submitted, or ends at once without a log",
-            fix="Write the option as in sbatch(1). Pass values that depend on variables on the "
-            "command line of sbatch.",
+            fix="Write the option as in sbatch(1). If a value depends on a variable, pass the "
+            "value on the command line of sbatch.",
         )
     for problem in problems_of(view.program, "volume"):
         yield claim_of(
@@ -27,17 +27,17 @@ def _check(view: JobView) -> Claims:
             problem,
             message=problem.text,
             consequence="No error: the job runs with the defaults of the cluster.",
-            fix="Start the line with #SBATCH, above the first command.",
+            fix="Start the line with #SBATCH and place it above the first command.",
         )
 
 
 RULE = Rule(
     category="illegal_argument",
-    why="To the shell these lines are comments, so a misspelt line causes no error. Slurm rejects "
-    "options that it cannot parse, ignores lines in other positions, and expands no "
-    "variables in them.",
-    fix="Start the line with #SBATCH, above the first command, and write the options as in "
-    "sbatch(1).",
+    why="The shell treats these lines as comments, so a misspelt line causes no error. Slurm "
+    "rejects options that it cannot parse. Slurm ignores lines in other positions and expands no "
+    "variables in these lines.",
+    fix="Start the line with #SBATCH and place it above the first command. Write the options as "
+    "in sbatch(1).",
     source="Slurm documentation, sbatch: DESCRIPTION, OPTIONS --time, --mem, and FILENAME PATTERN",
     check=_check,
     examples="""

@@ -87,9 +87,9 @@ def _batch(config: Items, name: str) -> int | None:
 
 RULE = Rule(
     category="illegal_argument",
-    why="A configuration fixes the global batch, but the number of GPUs changes. The frameworks "
-    "reject a global batch that does not divide evenly.",
-    fix="Set the global batch to a multiple of micro batch x data-parallel size.",
+    why="A configuration sets a fixed global batch size, but the number of GPUs often changes. "
+    "Frameworks reject a global batch that does not divide evenly.",
+    fix="Set the global batch size to a multiple of micro-batch size x data-parallel size.",
     source="Megatron-LM, num_microbatches_calculator; DeepSpeed documentation, 'Batch Size Related "
     "Parameters'",
     check=_check,

@@ -21,10 +21,11 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="path_not_found",
-    why="Slurm and LSF start a job in the submission directory; PBS, Torque and Grid Engine "
-    "start it in the home directory. A batch file that was written for another system, or "
-    "lacks that line, finds none of its files.",
-    fix="Add `cd $PBS_O_WORKDIR` before the first command, or `#$ -cwd` for Grid Engine.",
+    why="Slurm and LSF start a job in the submission directory. PBS, Torque and Grid Engine start "
+    "a job in the home directory. A batch script that was written for another system often does "
+    "not change the directory. The job then finds none of its files.",
+    fix="For PBS and Torque, add `cd $PBS_O_WORKDIR` before the first command. For Grid Engine, "
+    "add `#$ -cwd`.",
     source="PBS Professional User's Guide, PBS_O_WORKDIR; qsub(1) of Grid Engine, -cwd",
     check=_check,
     examples="""

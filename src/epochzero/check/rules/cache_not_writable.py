@@ -54,10 +54,10 @@ def _refusal(world: World, folder: str) -> str:
 
 RULE = Rule(
     category="permission_denied",
-    why="Libraries store models and data in the home directory, which is often read-only or "
-    "missing in a container or on a compute node.",
-    fix="Set HF_HOME, TORCH_HOME or the corresponding variable to a directory that is writable "
-    "on the target.",
+    why="Libraries store models and data in the home directory. In a container or on a compute "
+    "node, this directory is often read-only or missing.",
+    fix="Set HF_HOME, TORCH_HOME or the corresponding variable to a writable directory on the "
+    "target.",
     source="huggingface_hub documentation: environment variables",
     check=_check,
     examples="""

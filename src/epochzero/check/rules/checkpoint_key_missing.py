@@ -65,9 +65,10 @@ def _claim(program: Program, look: Lookup, loaded: CheckpointLoad) -> Claim:
 
 RULE = Rule(
     category="key_not_found",
-    why="The code that saves and the code that reads are far apart, often in two programs. The "
-    "code that reads often runs for the first time when the job resumes after days.",
-    fix="Save every key that is read: model, optimizer, scheduler, epoch.",
+    why="The code that saves a checkpoint and the code that reads it are far apart, often in two "
+    "programs. The code that reads a checkpoint often runs for the first time when a job resumes "
+    "after days.",
+    fix="Save every key that the program reads, such as model, optimizer, scheduler and epoch.",
     source="PyTorch tutorials, Saving and loading a general checkpoint; Zhang et al., ICSE 2020, "
     "Table 1, Key Not Found",
     check=_check,

@@ -102,10 +102,11 @@ def _claim(program: Program, call: LibraryCall, wrapped: bool) -> Claim:
 
 RULE = Rule(
     category="tensor_mismatch",
-    why="DataParallel and DistributedDataParallel prefix the name of each weight with 'module.'. "
-    "The evaluation builds the model without a wrapper and cannot load what the training has "
-    "saved.",
-    fix="Save model.module.state_dict(), and load it into the model before it is wrapped.",
+    why="DataParallel and DistributedDataParallel add the prefix 'module.' to the name of each "
+    "weight. Evaluation code often builds the model without a wrapper and cannot load the weights "
+    "that the training saved.",
+    fix="Save model.module.state_dict(). Load the saved weights into the model before you wrap "
+    "the model.",
     source="PyTorch tutorial, Saving and Loading Models, Saving torch.nn.DataParallel Models",
     check=_check,
     examples="""

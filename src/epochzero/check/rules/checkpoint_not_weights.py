@@ -56,9 +56,9 @@ def _is_new(target: Target) -> bool:
 
 RULE = Rule(
     category="framework_api_misuse",
-    why="Since PyTorch 2.6, torch.load rejects everything except tensors, numbers, texts and "
-    "containers of them. A checkpoint that contains the parsed arguments, a NumPy array or a "
-    "whole model can be written but not loaded.",
+    why="Since PyTorch 2.6, torch.load accepts only tensors, numbers, strings and containers of "
+    "these types by default. A program can save a checkpoint with the parsed arguments, a NumPy "
+    "array or a whole model. By default, torch.load rejects such a checkpoint.",
     fix="Save only state_dict() and plain numbers. If you trust the file, load it with "
     "weights_only=False.",
     source="PyTorch 2.6 release notes, Flip default of torch.load to weights_only=True; documentation of "

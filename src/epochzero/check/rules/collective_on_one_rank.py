@@ -105,10 +105,11 @@ def _is_first(test: ast.expr) -> bool:
 
 RULE = Rule(
     category="communication_failure",
-    why="A barrier or a reduction returns when every rank has called it. Under a condition that "
-    "only rank 0 meets, often around saving or evaluating, rank 0 waits until the timeout "
-    "and the GPUs of all ranks stay allocated.",
-    fix="Call it on all ranks. Under the condition, only write or print.",
+    why="A barrier or a reduction returns only after every rank has called the operation. Code "
+    "for saving or evaluation often runs only on rank 0. If this code calls the operation, rank 0 "
+    "waits until the timeout. Meanwhile, the GPUs of all ranks stay allocated.",
+    fix="Call the operation on all ranks. Limit the code under the condition to writing and "
+    "printing.",
     source="PyTorch documentation, torch.distributed, collective functions: must be called by all ranks "
     "of the group",
     check=_check,

@@ -7,10 +7,10 @@ from epochzero.check.rules.scripts import script_check
 
 RULE = Rule(
     category="illegal_argument",
-    why="A backslash followed by a blank, a missing backslash, or a comment within a command "
-    "that spans lines ends the command there. The shell still runs it, with default values "
-    "for all later options.",
-    fix="End the previous line with a backslash without blanks after it, and remove "
+    why="A multi-line command ends early at a missing backslash, a backslash before a blank, or a "
+    "comment. The shell still runs the incomplete command. The program uses default values for "
+    "all later options.",
+    fix="End the previous line with a backslash. Remove blanks after the backslash. Remove "
     "comments and empty lines from the command.",
     source="POSIX, Shell Command Language, 2.2.1 Escape Character (Backslash)",
     check=script_check(

@@ -142,9 +142,10 @@ def _some(items: Items, most: int = 8) -> str:
 
 RULE = Rule(
     category="key_not_found",
-    why="A key was renamed in the code or in one of many configuration files. It is often read "
-    "late, such as the settings of the evaluation, after the whole training.",
-    fix="Add the key to the file, or read it with a default.",
+    why="Authors often rename a key only in the code or only in one of many configuration files. "
+    "Programs often read some keys, such as the settings of the evaluation, only after the whole "
+    "training.",
+    fix="Add the key to the file, or read the key with a default value.",
     source="Zhang et al., ICSE 2020, section 3.3: Key Not Found; section 4: failures in evaluation",
     check=_check,
     examples="""

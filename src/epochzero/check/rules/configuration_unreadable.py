@@ -120,10 +120,10 @@ def _is_file(path: str) -> bool:
 
 RULE = Rule(
     category="path_not_found",
-    why="The configuration was renamed, left out of version control, or named relative to a "
-    "directory other than the one in which the job starts. A tab or a missing bracket in it "
-    "also terminates the job.",
-    fix="Add the file to the job, or correct its name.",
+    why="A configuration file is often renamed or missing from version control. The path of the "
+    "file is often relative to a directory other than the start directory of the job. A tab or a "
+    "missing bracket in the file also terminates the job.",
+    fix="Add the file to the job, or correct the file name.",
     source="Hydra documentation, 'The Defaults List'; Accelerate documentation, 'Launching your "
     "scripts'; jsonargparse documentation, 'Configuration files'",
     check=_check,

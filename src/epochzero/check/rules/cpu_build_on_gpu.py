@@ -39,9 +39,10 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="gpu_fault",
-    why="A PyTorch from PyPI's CPU index, or a job without an allocated GPU, fails at the first "
-    ".cuda().",
-    fix="Install a CUDA build, request a GPU, or choose the device with torch.cuda.is_available().",
+    why="A CPU build of PyTorch cannot use a GPU. A job with this build, or without an allocated "
+    "GPU, fails at the first call of .cuda().",
+    fix="Install a CUDA build of PyTorch, request a GPU, or choose the device with "
+    "torch.cuda.is_available().",
     source="pytorch/pytorch issue 30664, Torch not compiled with CUDA enabled",
     check=_check,
     examples="""

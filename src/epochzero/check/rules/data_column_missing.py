@@ -142,9 +142,9 @@ def _claim(opened: InputFile, header: list[str], name: str, at: Situation) -> Cl
 
 RULE = Rule(
     category="key_not_found",
-    why="A column has another name in the target's file, often only in the test set. Reading it "
-    "terminates the job with a KeyError.",
-    fix="Use the column names of the file.",
+    why="A column can have another name in the target's file, often only in the test set. A read "
+    "of the missing column raises a KeyError and terminates the job.",
+    fix="Use the column names in the file.",
     source="Zhang et al., ICSE 2020, Table 1: Key Not Found; section 5.4: check the schema before",
     check=_check,
     examples="""

@@ -13,9 +13,9 @@ def _fix(faulty: Faulty) -> str:
 
 RULE = Rule(
     category="corrupt_data",
-    why="A file that was created but never filled, or a pattern that matches nothing, ends the "
-    "job when it is read, or the job continues without data.",
-    fix="Fill the file, or pass the correct path of the data.",
+    why="A program can create a file but never fill it. A path pattern can match nothing. The job "
+    "terminates at the read, or the job continues without data.",
+    fix="Write data to the file, or pass the correct path of the data.",
     source="Zhang et al., ICSE 2020, section 4.4: Corrupt Data",
     check=data_check("empty", _fix),
     examples=r"""

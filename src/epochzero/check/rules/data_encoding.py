@@ -17,9 +17,9 @@ def _fix(faulty: Faulty) -> str:
 
 RULE = Rule(
     category="unexpected_encoding",
-    why="One line with an accented character in another encoding stops the reader in the middle "
-    "of a corpus.",
-    fix="Pass the encoding of the file.",
+    why="A single line in another encoding, such as a line with an accented character, stops the "
+    "reader in the middle of a corpus.",
+    fix="Pass the encoding of the file to the reader.",
     source="Zhang et al., ICSE 2020, Table 1: Unexpected Encoding",
     check=data_check("encoding", _fix),
     examples=r"""

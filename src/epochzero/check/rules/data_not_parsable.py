@@ -17,9 +17,9 @@ def _fix(faulty: Faulty) -> str:
 
 RULE = Rule(
     category="corrupt_data",
-    why="The file is a Git LFS pointer, a web page that was saved instead of a download, or has "
-    "an error in one line. Reading it terminates the job.",
-    fix="Correct the file, or read it in its actual format.",
+    why="Often the file is a Git LFS pointer, is a web page that was saved instead of a download, "
+    "or has an error in one line. The job terminates when it reads the file.",
+    fix="Correct the file, or read the file in its actual format.",
     source="Zhang et al., ICSE 2020, section 4.4: Corrupt Data",
     check=data_check("not-parsable", _fix),
     examples=r"""

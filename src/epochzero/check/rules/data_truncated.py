@@ -13,9 +13,9 @@ def _fix(faulty: Faulty) -> str:
 
 RULE = Rule(
     category="corrupt_data",
-    why="An interrupted download or copy leaves a file that looks complete in a listing. The job "
-    "fails when it reads the end of the file.",
-    fix="Copy the file again, and compare its size or checksum with the original.",
+    why="An interrupted download or copy leaves a file that looks complete in a directory "
+    "listing. The job fails when it reads the end of the file.",
+    fix="Copy the file again. Compare the size or checksum of the copy with that of the original.",
     source="Zhang et al., ICSE 2020, section 4.4: truncated JSON",
     check=data_check("truncated", _fix),
     examples=r"""

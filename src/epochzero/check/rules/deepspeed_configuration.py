@@ -66,9 +66,9 @@ def _at(config: Items, *path: str) -> Value | None:
 
 RULE = Rule(
     category="illegal_argument",
-    why="The configuration is a separate file that is often composed from several examples: both "
-    "half-precision formats, a ZeRO stage that does not exist, no batch size. DeepSpeed "
-    "reads it after all processes have started.",
+    why="The configuration is a separate file that is often composed from several examples. "
+    "Common errors are two enabled half-precision formats, a ZeRO stage that does not exist, and "
+    "a missing batch size. DeepSpeed reads the file only after all processes have started.",
     fix="Correct the configuration.",
     source="DeepSpeed documentation, 'DeepSpeed Configuration JSON'",
     check=_check,

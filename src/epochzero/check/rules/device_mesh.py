@@ -58,9 +58,9 @@ def _numbers(shape: Value | None) -> list[int] | None:
 
 RULE = Rule(
     category="illegal_argument",
-    why="The sizes of a mesh are written for a fixed number of GPUs. With fewer, PyTorch rejects "
-    "the mesh; with more, some processes have no position in it.",
-    fix="Compute one of the sizes from the world size.",
+    why="Programs often set mesh sizes for a fixed number of GPUs. With fewer GPUs, PyTorch "
+    "rejects the mesh. With more GPUs, some processes have no position in the mesh.",
+    fix="Compute one of the mesh sizes from the world size.",
     source="PyTorch documentation, torch.distributed.device_mesh.init_device_mesh",
     check=_check,
     examples="""

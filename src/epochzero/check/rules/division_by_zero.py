@@ -84,8 +84,8 @@ def _is_asked(module: Module, divisor: ast.expr) -> bool:
 
 RULE = Rule(
     category="division_by_zero",
-    why="A mean over no items terminates the job: an evaluation set smaller than a batch, or an option "
-    "that is 0.",
+    why="A mean over zero items terminates the job. Common causes are an evaluation set that is "
+    "smaller than a batch and an option with the value 0.",
     fix="Divide by max(1, count), or report that the evaluation has no data.",
     source="Zhang et al., ICSE 2020, Table 1, Division by Zero, and section 3.3 on evaluation",
     check=_check,

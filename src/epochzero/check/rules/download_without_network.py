@@ -49,9 +49,9 @@ def _claim(download: Download, severity: str, where: str) -> Claim:
 
 RULE = Rule(
     category="communication_failure",
-    why="Compute nodes often have no internet access. On the author's machine, models and data "
-    "that are downloaded at first use were already in the cache.",
-    fix="Download in advance, to a location that the target can read.",
+    why="Compute nodes often have no internet access. Libraries download models and data at first "
+    "use. On the author's machine, the cache often already contains these files.",
+    fix="Download the files in advance to a location that the target can read.",
     source="transformers documentation, offline mode; huggingface/transformers #9147",
     check=_check,
     examples="""

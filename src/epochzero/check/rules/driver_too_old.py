@@ -35,9 +35,9 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="gpu_fault",
-    why="The CUDA libraries come with PyTorch, the driver with the machine. A driver runs "
-    "programs of its own CUDA major version and of older ones.",
-    fix="Install a PyTorch build for an older CUDA, or ask for a driver update.",
+    why="PyTorch includes the CUDA libraries, but the machine provides the driver. A driver runs "
+    "programs that were built for its own CUDA major version or an older one.",
+    fix="Install a PyTorch build for an older CUDA version, or request a driver update.",
     source="NVIDIA, CUDA Toolkit release notes, minimum required driver version for CUDA minor version "
     "compatibility",
     check=_check,
