@@ -21,9 +21,10 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="path_not_found",
-    why="Environments are not part of a repository, and have other names on other machines. A "
-    "script without `set -e` continues with the system Python and fails at the first import.",
-    fix="Create the environment first, or correct its path.",
+    why="A repository usually does not contain the Python environment. The environment may have a "
+    "different name on another machine. A script without `set -e` continues with the system "
+    "Python and fails at the first import of a missing package.",
+    fix="Create the environment before the script activates it, or correct the path.",
     source="Zhang et al., ICSE 2020, section 3.2: differences between the local environment and the "
     "platform; venv in the Python documentation",
     check=_check,

@@ -128,9 +128,9 @@ def _claim(name: str, at: Situation, why: str, *, may: bool) -> Claim:
 
 RULE = Rule(
     category="key_not_found",
-    why="Variables from a shell profile do not exist in a container. Variables of a launcher do "
-    "not exist if the program starts without it.",
-    fix="Set the variable in the job, or read it with a default.",
+    why="Variables from a shell profile do not exist in a container. Variables that a launcher "
+    "sets do not exist if the program starts without that launcher.",
+    fix="Set the variable in the job, or specify a default value.",
     source="torchrun's documentation, section 'Environment Variables'; Zhang et al., ICSE 2020, "
     "section 3.2",
     check=_check,

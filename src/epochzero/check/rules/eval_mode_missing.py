@@ -131,9 +131,9 @@ def _is_about_weights(block: ast.With) -> bool:
 
 RULE = Rule(
     category="framework_api_misuse",
-    why="Dropout and batch normalization work differently in training. Without eval() the "
-    "evaluation silently measures a different model.",
-    fix="Call model.eval() before the evaluation, and model.train() after it.",
+    why="Dropout and batch normalization behave differently in training mode. Without "
+    "model.eval(), the program silently evaluates the model in training mode.",
+    fix="Call model.eval() before the evaluation and model.train() after the evaluation.",
     source="PyTorch documentation, torch.nn.Module.eval; Autograd mechanics, evaluation mode",
     check=_check,
     examples="""

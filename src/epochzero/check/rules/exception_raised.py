@@ -45,8 +45,8 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="illegal_argument",
-    why="A program rejects an unknown value, or a method that is not implemented, when it first "
-    "uses it. In evaluation code that is after the training.",
+    why="A program rejects an unknown value or an unimplemented method only on first use. In "
+    "evaluation code, the first use often comes after training.",
     fix="Pass a supported value, or implement the missing case.",
     source="Zhang et al., ICSE 2020, Table 1, Illegal Argument and Not Implemented",
     check=_check,

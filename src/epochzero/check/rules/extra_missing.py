@@ -124,9 +124,10 @@ def _is_there(entry: Mapping[str, Any], target: Target) -> bool:
 
 RULE = Rule(
     category="library_not_found",
-    why="Some functions of a library import other modules only when they are called, such as the "
-    "engine of an environment or the reader of a format. The import of the library succeeds.",
-    fix="Install the library with its extra.",
+    why="Some library functions import an optional module only when the program calls them. "
+    "Examples are the engine of a Gymnasium environment and the reader of a file format. The "
+    "import of the library itself succeeds.",
+    fix="Install the library with the required extra.",
     source="gymnasium's documentation of its extras; pandas, Installation, optional dependencies",
     check=_check,
     examples="""

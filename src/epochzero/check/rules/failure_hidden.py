@@ -7,9 +7,10 @@ from epochzero.check.rules.scripts import script_check
 
 RULE = Rule(
     category="internal_error",
-    why="`python train.py | tee log` succeeds if tee does. The script then evaluates the result "
-    "of an earlier run, and the batch system reports success.",
-    fix="Add `set -o pipefail` before it.",
+    why="The pipeline `python train.py | tee log` succeeds if tee succeeds, even if Python fails. "
+    "The script may then evaluate the result of an earlier run, and the batch system reports "
+    "success.",
+    fix="Add `set -o pipefail` before the pipeline.",
     source="bash(1), Pipelines: the exit status of a pipeline is that of the last command",
     check=script_check(
         "pipe",

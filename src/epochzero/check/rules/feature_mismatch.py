@@ -6,9 +6,10 @@ from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
     category="tensor_mismatch",
-    why="PyTorch checks shapes when data flows: in the first step or, for a head that only the "
-    "evaluation uses, in the last hour.",
-    fix="Make the sizes match: derive one from the other.",
+    why="PyTorch checks shapes only when an operation runs. A mismatch in the training code "
+    "raises an error in the first step. A mismatch in a head that only the evaluation uses raises "
+    "an error after training.",
+    fix="Derive one size from the other so that the sizes match.",
     source="Zhang et al., ICSE 2020, section 3.2, Tensor Mismatch: adjacent layers that are incompatible",
     check=failure_check("shape", message=lambda failed: failed.why),
     examples="""

@@ -58,10 +58,10 @@ def _may_be_made(job: Job, entered: CommandSource, folder: Path) -> bool:
 
 RULE = Rule(
     category="path_not_found",
-    why="A directory was renamed but the script was not, or the script starts in a directory "
-    "other than the one it was written for. Without `set -e` the script continues in its "
+    why="A script may contain the old name of a renamed directory. A relative path is wrong if "
+    "the script starts in an unexpected directory. Without `set -e`, the script continues in the "
     "current directory.",
-    fix="Correct the path, or create the directory first.",
+    fix="Correct the path, or create the directory before the script changes to it.",
     source="Zhang et al., ICSE 2020, Table 1: Path Not Found, 1,954 of 4,960 failures",
     check=_check,
     examples="""

@@ -52,8 +52,8 @@ def _count(flake: Flake) -> Claim:
 
 RULE = Rule(
     category="type_mismatch",
-    why="The line that reports a result fails. It is often the last line of the run, which only "
-    "prints the metric.",
+    why="Python checks the number and types of the values only when the line runs. This line is "
+    "often the last one of the run and only prints the metric.",
     fix="Pass as many values as the format has placeholders, or use an f-string.",
     source="Zhang et al., ICSE 2020, Table 1: Type Mismatch, 566 of 4,960 failures",
     check=_check,

@@ -6,8 +6,8 @@ from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
     category="not_implemented",
-    why="Calling a module runs its forward method. A method outside the class, by its "
-    "indentation or under another name, does not count.",
+    why="Calling a module runs its forward method. PyTorch does not call a method with a "
+    "different name. Wrong indentation can place the method outside the class.",
     fix="Define forward in the class.",
     source="PyTorch documentation, torch.nn.Module.forward: should be overridden by all subclasses",
     check=failure_check(

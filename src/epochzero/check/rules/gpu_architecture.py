@@ -82,10 +82,10 @@ def _problem(target: Target, capability: tuple[int, int]) -> tuple[Severity, str
 
 RULE = Rule(
     category="gpu_fault",
-    why="A build contains machine code for only some GPU architectures. Creating a tensor works; "
-    "the first kernel on the GPU fails.",
-    fix="Install a PyTorch whose CUDA build lists the architecture of the GPU, or "
-    "request another GPU.",
+    why="A PyTorch build contains machine code for only some GPU architectures. Creating a tensor "
+    "on another GPU succeeds, but the first kernel fails.",
+    fix="Install a CUDA build of PyTorch that supports the architecture of the GPU, or request "
+    "another GPU.",
     source="NVIDIA, CUDA C++ Programming Guide, binary and PTX compatibility; pytorch/pytorch issue "
     "31285",
     check=_check,

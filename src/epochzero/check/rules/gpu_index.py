@@ -69,9 +69,9 @@ def _index(value: Value | None) -> int | None:
 
 RULE = Rule(
     category="gpu_fault",
-    why="The index was chosen on a workstation where GPU 0 was in use. A job that gets two GPUs "
-    "sees them as 0 and 1, whichever they are.",
-    fix="Use 'cuda' without an index, which is the GPU of the process, or request more GPUs.",
+    why="The index is often chosen on a workstation where GPU 0 is in use. A job with two GPUs "
+    "sees them as GPUs 0 and 1, regardless of their physical indices.",
+    fix="Use 'cuda' without an index to select the GPU of the process, or request more GPUs.",
     source="PyTorch documentation, CUDA semantics; CUDA C++ Programming Guide, Device enumeration",
     check=_check,
     examples="""

@@ -86,10 +86,10 @@ def _claim(call: LibraryCall, message: str, consequence: str, fix: str) -> Claim
 
 RULE = Rule(
     category="framework_api_misuse",
-    why="float16 cannot represent numbers below 6e-8, and gradients are often smaller. A scaler "
-    "multiplies them for the backward pass. Clipping their norm is correct only after they "
-    "are unscaled.",
-    fix="Use GradScaler with float16, and call unscale_ before clipping.",
+    why="The type float16 cannot represent positive numbers below 6e-8. Gradients are often "
+    "smaller. GradScaler multiplies the gradients for the backward pass. Clipping the gradient "
+    "norm is correct only after unscaling.",
+    fix="Use GradScaler with float16 and call unscale_ before clipping.",
     source="PyTorch documentation, Automatic mixed precision examples: typical training, gradient clipping",
     check=_check,
     examples="""

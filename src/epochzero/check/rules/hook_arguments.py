@@ -150,11 +150,11 @@ def _classes(value: Value | None, depth: int) -> Iterator[str]:
 
 RULE = Rule(
     category="illegal_argument",
-    why="A library calls the methods that a class overrides with its own arguments, and a new "
-    "version may pass others. A method that is called at the end of an epoch fails after a "
-    "whole epoch.",
+    why="A library chooses the arguments that it passes to an overridden method. A new version of "
+    "the library may pass different arguments. If the library calls the method at the end of an "
+    "epoch, the job fails only after a whole epoch.",
     fix="Accept the arguments that the installed version passes, or add *args and **kwargs after "
-    "those that you need.",
+    "the arguments that you need.",
     source="Hugging Face Transformers, Trainer.compute_loss (4.46: num_items_in_batch); Lightning, upgrade "
     "from 1.9 to 2.0",
     check=_check,

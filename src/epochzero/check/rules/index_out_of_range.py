@@ -6,8 +6,8 @@ from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
     category="illegal_index",
-    why="Command-line arguments, fields of a line and entries of a configuration are read by "
-    "index. If there are fewer, the job ends at that line.",
+    why="Programs often read command-line arguments, fields of a line and configuration entries "
+    "by index. The job fails if the input has too few elements.",
     fix="Provide the missing input, or check the length first.",
     source="Zhang et al., ICSE 2020, Table 1, Illegal Index",
     check=failure_check(

@@ -86,9 +86,9 @@ def _ending(call: LibraryCall, at: int) -> str | None:
 
 RULE = Rule(
     category="illegal_argument",
-    why="Until version 2.15, Keras accepted any name and created a directory in TensorFlow's "
-    "format. Keras 3 chooses the format by the suffix and rejects all others when the model "
-    "is saved, which is after training.",
+    why="Keras 2.15 and earlier versions accept any name and create a directory in TensorFlow's "
+    "format by default. Keras 3 selects the format by the suffix and rejects all other suffixes. "
+    "The error occurs when the program saves the model after training.",
     fix="Use the suffix .keras for models and .weights.h5 for weights.",
     source="Keras 3 migration guide, Saving a model in the TF SavedModel format; keras/src/saving/saving_api.py",
     check=_check,

@@ -69,8 +69,9 @@ def _is_stored_by_callback(event: Lookup, modules: Iterable[Module]) -> bool:
 
 RULE = Rule(
     category="key_not_found",
-    why="A key that is read late, such as the name of a test set, fails late.",
-    fix="Add the key, or read it with a default.",
+    why="Reading a missing key raises an error. A program may read some keys, such as the name of "
+    "a test set, only after training.",
+    fix="Add the key, or specify a default value.",
     source="Zhang et al., ICSE 2020, Table 1, Key Not Found",
     check=_check,
     general=True,

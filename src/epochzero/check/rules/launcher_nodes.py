@@ -64,9 +64,9 @@ def _count(text: str | None) -> int:
 
 RULE = Rule(
     category="communication_failure",
-    why="The numbers occur twice, in the lines for the batch system and in the launcher's "
-    "arguments, and only one of them was changed.",
-    fix="Take the launcher's numbers from the batch system's variables, such as $SLURM_NNODES.",
+    why="The numbers of nodes and GPUs are set twice: in the options of the batch system and in "
+    "the launcher's arguments. Often only one of the two places is updated.",
+    fix="Set the launcher's arguments from the batch system's variables, such as $SLURM_NNODES.",
     source="torchrun's documentation, --nnodes; sbatch(1), --nodes and --gres",
     check=_check,
     examples="""

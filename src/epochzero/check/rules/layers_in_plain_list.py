@@ -93,10 +93,10 @@ def _is_registered(cls: ast.ClassDef, name: str) -> bool:
 
 RULE = Rule(
     category="framework_api_misuse",
-    why="nn.Module registers the parameters of its attributes, but not those of modules in plain "
-    "lists. The optimizer does not receive them, checkpoints lack them, and .cuda() does not "
-    "move them.",
-    fix="Use nn.ModuleList, nn.ModuleDict or nn.Sequential.",
+    why="nn.Module registers modules that are attributes, but not modules in plain lists. The "
+    "optimizer and the checkpoints do not include the parameters of unregistered modules, and "
+    ".cuda() does not move these parameters.",
+    fix="Store the layers in nn.ModuleList, nn.ModuleDict or nn.Sequential.",
     source="PyTorch documentation, torch.nn.ModuleList: modules it contains are properly registered",
     check=_check,
     examples="""

@@ -89,11 +89,10 @@ def _claim(place: SourceLocation, severity: str, message: str, consequence: str,
 
 RULE = Rule(
     category="illegal_argument",
-    why="torch.distributed.launch adds --local-rank to the arguments (--local_rank before "
-    "PyTorch 2.0). torchrun adds no argument and sets LOCAL_RANK. A script that was written "
-    "for one of them fails in its parser with another, or trains with all its processes on "
-    "one GPU.",
-    fix="Start the job with torchrun, and read LOCAL_RANK from the environment.",
+    why="torch.distributed.launch passes --local-rank to the script (--local_rank before PyTorch "
+    "2.0). torchrun adds no argument and sets LOCAL_RANK. A script for one launcher may fail "
+    "under the other: its parser rejects the arguments, or all its processes train on one GPU.",
+    fix="Start the job with torchrun and read LOCAL_RANK from the environment.",
     source="PyTorch documentation, torchrun, Transitioning from torch.distributed.launch to torchrun",
     check=_check,
     examples="""

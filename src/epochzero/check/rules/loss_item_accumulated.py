@@ -67,9 +67,9 @@ def _is_plain_again(module: Module, node: ast.AugAssign) -> bool:
 
 RULE = Rule(
     category="gpu_out_of_memory",
-    why="A loss holds references to everything it was computed from. A running sum of losses "
-    "holds all of it.",
-    fix="Sum loss.item().",
+    why="A loss tensor holds references to its computation graph. A running sum of loss tensors "
+    "holds the graphs of all steps in memory.",
+    fix="Add loss.item() to the sum instead of the loss tensor.",
     source="PyTorch documentation, frequently asked questions: don't accumulate history across your "
     "training loop",
     check=_check,

@@ -57,8 +57,8 @@ def _host(endpoint: str) -> str:
 
 RULE = Rule(
     category="communication_failure",
-    why="A command that worked on one node runs on several. localhost is then a different "
-    "machine on each node, and all wait until the rendezvous times out.",
+    why="A command that works on one node may fail on several nodes. The name localhost refers to "
+    "a different machine on each node. All nodes wait until the rendezvous times out.",
     fix="Pass the address of the first node.",
     source="torchrun's documentation, section 'Multi-node': --rdzv-endpoint",
     check=_check,

@@ -47,9 +47,9 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="cpu_out_of_memory",
-    why="A limit that was meant for a web service, or a wrong unit (M for G), ends a training "
-    "while it imports its libraries or fills its first batches.",
-    fix="Ask for the memory that the framework and the data need.",
+    why="A memory limit is often too low if it is intended for a web service or has the wrong "
+    "unit (M instead of G). The kernel kills the process during imports or the first batches.",
+    fix="Request the memory that the framework and the data need.",
     source="Kubernetes documentation, Assign Memory Resources: exceed a container's memory limit; "
     "sbatch(1), --mem; import measured with PyTorch 2.13",
     check=_check,

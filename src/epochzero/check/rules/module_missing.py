@@ -272,9 +272,8 @@ def _near(top: str, installed: Installed) -> str:
 
 RULE = Rule(
     category="library_not_found",
-    why="Modules that are installed where the job was written may be missing in the image that "
-    "runs it. An import inside a function, for the evaluation or the last plot, fails after "
-    "all epochs.",
+    why="Modules from the development machine may be missing in the image that runs the job. An "
+    "import inside an evaluation or plotting function may fail only after the last epoch.",
     fix="Install the distribution in the image, or choose an image that contains it.",
     source="Zhang et al., ICSE 2020, Table 1: Library Not Found, 309 of 4,960 failures",
     check=_check,

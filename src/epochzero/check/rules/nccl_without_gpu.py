@@ -32,8 +32,8 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="gpu_fault",
-    why="The script sets the backend, but the node, the partition or the build of PyTorch has no "
-    "GPU. All processes fail when they join the group.",
+    why="A script may select NCCL even if the node or the partition has no GPU or the PyTorch "
+    "build does not support GPUs. All processes fail when they join the process group.",
     fix="Use the gloo backend if no GPU is available, or request GPUs.",
     source="PyTorch documentation, torch.distributed, Backends; ProcessGroupNCCL.cpp",
     check=_check,

@@ -28,9 +28,10 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="interrupted",
-    why="The scheduler terminates a job at its time limit, whatever its progress. A job that has saved "
-    "nothing starts from the beginning.",
-    fix="Save model, optimizer and epoch every epoch, and resume from them.",
+    why="The scheduler terminates a job at the time limit, regardless of the job's progress. A "
+    "job without a checkpoint restarts from the beginning.",
+    fix="Save the model, the optimizer and the epoch number after every epoch, and resume from "
+    "this checkpoint.",
     source="sbatch(1), --time and --signal; PyTorch tutorials, Saving and loading a general checkpoint",
     check=_check,
     examples="""

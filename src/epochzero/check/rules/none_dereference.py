@@ -6,9 +6,9 @@ from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
     category="null_reference",
-    why="A function without a return statement returns None. Unpacking its result or reading an "
-    "attribute of it terminates the job, most often in evaluation code that was never run.",
-    fix="Add the return statement, or do not use the result.",
+    why="A function without a return statement returns None. Unpacking this result or reading one "
+    "of its attributes raises an error. Such errors often occur in untested evaluation code.",
+    fix="Add the missing return statement, or do not use the result.",
     source="Zhang et al., ICSE 2020, Table 1, Null Reference",
     general=True,
     check=failure_check(
