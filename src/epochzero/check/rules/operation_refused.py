@@ -6,8 +6,9 @@ from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
     category="type_mismatch",
-    why="Values from the command line and from files are texts. Python checks the type when they "
-    "are added, compared, called or iterated, which may be after the training.",
+    why="Values from the command line and from text files are strings. Python checks the type of a "
+    "value only when an operation (addition, comparison, call or iteration) uses the value. This "
+    "operation may run only after the training.",
     fix="Convert the value at its source.",
     source="Zhang et al., ICSE 2020, Table 1, Type Mismatch",
     check=failure_check(

@@ -96,9 +96,9 @@ def _claim(
 
 RULE = Rule(
     category="path_not_found",
-    why="Slurm creates no directories and prints no error: the job ends with an exit code and no "
-    "log. In the shell, a redirection into a missing directory prevents the program from "
-    "running.",
+    why="Slurm does not create the directory of the log file and prints no error. The job ends "
+    "with an exit code and without a log. The shell does not run a program whose output is "
+    "redirected into a missing directory.",
     fix="Create the directory before you submit the job.",
     source="Slurm documentation, sbatch, --output; Bash manual, Redirections",
     check=_check,

@@ -139,9 +139,9 @@ def _engines(program: Program, target: Target) -> Claims:
 
 RULE = Rule(
     category="illegal_argument",
-    why="Tensor, pipeline and context parallelism split a model over processes: the product of "
-    "their degrees must divide the world size. A command for 64 GPUs does not run on 8.",
-    fix="Choose degrees whose product divides nodes x processes per node.",
+    why="Tensor, pipeline and context parallelism split a model across processes. The product of "
+    "the parallelism degrees must divide the world size. A command for 64 GPUs may fail on 8 GPUs.",
+    fix="Choose degrees whose product divides the world size (nodes x processes per node).",
     source="Megatron-LM, parallel_state.initialize_model_parallel; vLLM documentation, 'Distributed "
     "Inference and Serving'",
     check=_check,

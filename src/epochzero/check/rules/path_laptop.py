@@ -21,8 +21,9 @@ def _describe(problem: AccessProblem, world: World) -> Texts:
 
 RULE = Rule(
     category="path_not_found",
-    why="Home directories, drive letters and the directories of notebook services do not exist "
-    "on a cluster. Such a path fails only when its line is reached.",
+    why="Home directories of other machines, drive letters and directories of notebook services "
+    "usually do not exist on a cluster. The program fails only when it reaches the line with such "
+    "a path.",
     fix="Take the path from an argument or an environment variable.",
     source="Zhang et al., ICSE 2020, section 5.1: parameterise paths and verify them early",
     check=path_check("path-laptop", _describe),

@@ -42,9 +42,10 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="path_not_found",
-    why="A missing path is the most frequent failure of all. If only the evaluation reads it, "
-    "the failure costs the whole training run.",
-    fix="Copy the file to the target, or take its path from an argument and check it at startup.",
+    why="A missing path is the most frequent cause of failure. If only the evaluation reads the "
+    "missing file, the failure costs the whole training run.",
+    fix="Copy the file to the target. Alternatively, take the path from an argument and check at "
+    "startup that the file exists.",
     source="Zhang et al., ICSE 2020, Table 1: 39.4 % of 4,960 failures",
     check=_check,
     examples=r"""

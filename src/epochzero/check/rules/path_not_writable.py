@@ -19,8 +19,8 @@ def _describe(problem: AccessProblem, world: World) -> Texts:
 
 RULE = Rule(
     category="permission_denied",
-    why="Data sets are mounted read-only, and cluster users are not administrators. Checkpoints "
-    "and results are written late, so the failure comes late.",
+    why="Clusters often mount data sets read-only. Cluster users are usually not administrators. A "
+    "job writes checkpoints and results late, so the failure also comes late.",
     fix="Write to a directory that you own. Take its path from an argument.",
     source="Zhang et al., ICSE 2020, Table 1: Permission Denied; section 5.1: validate permissions "
     "early",

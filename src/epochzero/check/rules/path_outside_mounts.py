@@ -23,9 +23,9 @@ def _describe(problem: AccessProblem, world: World) -> Texts:
 
 RULE = Rule(
     category="path_not_found",
-    why="A container or a node sees only what is mounted in it. A path that works on the login "
-    "node may not exist there.",
-    fix="Use a mounted directory, or mount this one.",
+    why="A container or compute node sees only its own mounts. A path that exists on the login "
+    "node may not exist in the container or on the compute node.",
+    fix="Use a mounted directory, or mount the missing directory.",
     source="Zhang et al., ICSE 2020, section 4.2; SkyPilot #2505",
     check=path_check("path-outside-mounts", _describe),
     examples="""

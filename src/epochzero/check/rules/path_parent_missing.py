@@ -25,8 +25,9 @@ def _describe(problem: AccessProblem, world: World) -> Texts:
 
 RULE = Rule(
     category="path_not_found",
-    why="open, torch.save and to_csv do not create directories. On the author's machine the "
-    "directory exists from earlier runs. On the target, the first checkpoint fails.",
+    why="The functions open, torch.save and to_csv do not create directories. On the author's "
+    "machine, the directory often exists from earlier runs. On the target, the job may fail when "
+    "it saves the first checkpoint.",
     fix="Create the directory at startup with os.makedirs(directory, exist_ok=True).",
     source="Zhang et al., ICSE 2020, Figure 10: 40 hours of 4 GPUs lost to a missing directory",
     check=path_check("path-parent-missing", _describe),

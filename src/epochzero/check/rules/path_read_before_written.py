@@ -18,8 +18,8 @@ def _describe(problem: AccessProblem, world: World) -> Texts:
 
 RULE = Rule(
     category="path_not_found",
-    why="On the author's machine the file exists from an earlier run. The first run on a clean "
-    "target fails.",
+    why="On the author's machine, the file often exists from an earlier run. On a clean target, "
+    "the first run fails.",
     fix="Write the file before reading it, or check that it exists.",
     source="Zhang et al., ICSE 2020, section 4.2: Path Not Found",
     check=path_check("path-read-before-written", _describe),

@@ -20,9 +20,9 @@ def _describe(problem: AccessProblem, world: World) -> Texts:
 
 RULE = Rule(
     category="path_not_found",
-    why="A relative path is resolved in the working directory of the job, not in the directory "
-    "of the script. Launchers and batch systems often start jobs in a different directory "
-    "than an editor does.",
+    why="Python resolves a relative path against the working directory of the job, not against the "
+    "directory of the script. Launchers, batch systems and editors often start a program in "
+    "different directories.",
     fix="Build the path from Path(__file__).resolve().parent, or start the job in the directory "
     "of the script.",
     source="Zhang et al., ICSE 2020, section 4.2: Path Not Found",

@@ -18,9 +18,10 @@ def _describe(problem: AccessProblem, world: World) -> Texts:
 
 RULE = Rule(
     category="path_not_found",
-    why="macOS and Windows open Train.csv as train.csv; Linux does not. The program works where "
-    "it was written and fails where it runs.",
-    fix="Write each name exactly as it is on disk.",
+    why="By default, macOS and Windows treat Train.csv and train.csv as the same name. Linux "
+    "distinguishes the two names. A program can work on the author's machine and fail on the "
+    "target.",
+    fix="Write each name exactly as it appears on disk.",
     source="Zhang et al., ICSE 2020, section 4.2: differences between the local machine and the "
     "platform",
     check=path_check("path-wrong-case", _describe),

@@ -18,8 +18,8 @@ from epochzero.check.rules.commands import started, words_of
 _SYSTEM = {"apt", "apt-get", "yum", "dnf", "apk", "zypper"}
 _LOCAL = ("--no-index", "--index-url", "-i", "--find-links", "-f", "--extra-index-url")
 FIX = (
-    "Install them in the image. For pure Python, a directory on PYTHONPATH that is filled "
-    "once with `pip install --target` also works."
+    "Install the packages in the image. For pure Python packages, you can also run "
+    "`pip install --target` once and add the target directory to PYTHONPATH."
 )
 
 
@@ -100,8 +100,8 @@ def _judged(words: Sequence[str], target: Target, *, pip: bool) -> tuple[Severit
 
 RULE = Rule(
     category="permission_denied",
-    why="Jobs run as a user other than the one that built the image, often without network, and "
-    "all ranks of a node install into the same directory at once.",
+    why="The user of the job is often not the user that built the image. Many jobs have no network "
+    "access. All ranks of a node install into the same directory at once.",
     fix=FIX,
     source="Zhang et al., ICSE 2020, section 3.2: `pip install` without root is the usual Permission "
     "Denied",

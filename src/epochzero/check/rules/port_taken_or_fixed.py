@@ -169,8 +169,8 @@ def _takes_the_usual(job: Job) -> bool:
 
 RULE = Rule(
     category="illegal_argument",
-    why="Ports computed from job numbers can be out of range, and only root may listen on small "
-    "port numbers. Two jobs on one machine use the same default port.",
+    why="A port that a script computes from a job number can be out of range. Only root may listen "
+    "on ports below 1024. By default, two jobs on one machine use the same port.",
     fix="Use a free port above 1023.",
     source="bind(2) and ip(7); pytorch/pytorch issue 85604 on ports of torchrun",
     check=_check,

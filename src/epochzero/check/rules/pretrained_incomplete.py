@@ -16,10 +16,10 @@ def _fix(faulty: Faulty) -> str:
 
 RULE = Rule(
     category="path_not_found",
-    why="The directory exists but does not contain the model: only the weights were saved and no "
-    "configuration, only the model and no tokenizer, one shard was not copied, or the path "
-    "is that of the parent directory. Often only the evaluation reads it.",
-    fix="Copy the complete directory, as save_pretrained wrote it.",
+    why="The directory exists but does not contain the complete model. The configuration or the "
+    "tokenizer may not have been saved, a shard may not have been copied, or the path may name the "
+    "parent directory. Often only the evaluation loads the model.",
+    fix="Copy the complete directory that save_pretrained wrote.",
     source="Transformers documentation, PreTrainedModel.from_pretrained; PEFT documentation, "
     "PeftModel.from_pretrained",
     check=data_check("incomplete", _fix),

@@ -97,8 +97,8 @@ def _asked_for(program: Program) -> set[str]:
 
 RULE = Rule(
     category="library_not_found",
-    why="Scoring scripts, video decoders and version control often run as separate programs, and "
-    "an image contains only those that were installed deliberately.",
+    why="Scoring scripts, video decoders and version control systems often run as separate "
+    "programs. An image contains such programs only if its build installs them.",
     fix="Install the program in the image, or remove the call.",
     source="Zhang et al., ICSE 2020, section 3.2: differences between the local environment and the "
     "platform",

@@ -155,10 +155,10 @@ def _shown(python: Version) -> str:
 
 RULE = Rule(
     category="library_not_found",
-    why="The platform's image has another Python version than the machine on which the job was "
-    "written. Python versions add and remove modules of the standard library and syntax.",
-    fix="Use an image with the Python version that the job was written for, or code that works "
-    "in both versions.",
+    why="The target may not have the same Python version as the author's machine. A Python version "
+    "can add or remove syntax and modules of the standard library.",
+    fix="Use an image with the Python version that the job was written for, or write code that "
+    "works in both versions.",
     source="Zhang et al., ICSE 2020, section 3.2: old Python as a cause of Syntax Error and Library "
     "Not Found; What's New in Python 3.8 to 3.14",
     check=_check,

@@ -49,9 +49,9 @@ def _is_first(value: object) -> bool:
 
 RULE = Rule(
     category="gpu_fault",
-    why="'cuda' is GPU 0 in every process that does not set another device. NCCL rejects two "
-    "ranks on one GPU. Without NCCL, one GPU has to hold the models of all processes.",
-    fix="Call torch.cuda.set_device(int(os.environ['LOCAL_RANK'])) first.",
+    why="The device 'cuda' is GPU 0 in every process that does not set another device. NCCL "
+    "rejects two ranks on one GPU. Without NCCL, one GPU must hold the models of all processes.",
+    fix="Call torch.cuda.set_device(int(os.environ['LOCAL_RANK'])) before the process uses a GPU.",
     source="PyTorch documentation, torch.nn.parallel.DistributedDataParallel: each process should work on "
     "one GPU of its own, by torch.cuda.set_device(i)",
     check=_check,

@@ -70,10 +70,12 @@ def _named(program: Program, name: str) -> bool:
 
 RULE = Rule(
     category="illegal_argument",
-    why="init_process_group reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT unless they are "
-    "passed. torchrun sets them; plain `python` does not, and `srun` sets others.",
-    fix="Start the program with torchrun --nproc_per_node=N, which sets them. Under "
-    "srun, set them from SLURM_PROCID, SLURM_NTASKS and the name of the first node.",
+    why="init_process_group reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT from the "
+    "environment unless the program passes these values. torchrun sets these variables. Plain "
+    "`python` does not set them, and `srun` sets other variables.",
+    fix="Start the program with torchrun --nproc_per_node=N, which sets the required variables. "
+    "Under srun, set RANK from SLURM_PROCID, WORLD_SIZE from SLURM_NTASKS, MASTER_ADDR to the name "
+    "of the first node, and MASTER_PORT to a free port on that node.",
     source="PyTorch documentation, torch.distributed, 'Environment variable initialization'",
     check=_check,
     examples="""

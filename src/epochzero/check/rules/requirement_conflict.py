@@ -201,10 +201,10 @@ def _met(requirement: Requirement, other: Distribution) -> bool:
 
 RULE = Rule(
     category="framework_api_misuse",
-    why="Images are built in layers, and `pip install --no-deps` or a later upgrade leaves "
-    "versions that violate the requirements of a library. The error appears only when the "
-    "library uses what is missing.",
-    fix="Install compatible versions. `pip check` in the image also lists the conflicts.",
+    why="Images are often built in layers. A later upgrade or `pip install --no-deps` can leave "
+    "versions that violate the requirements of a library. The error appears only when the library "
+    "uses a feature that the installed version lacks.",
+    fix="Install compatible versions. Run `pip check` in the image to list the conflicts.",
     source="Zhang et al., ICSE 2020, section 5.3: Keras 2.2.2 on TensorFlow 1.3; pip's documentation "
     "of `pip check`",
     check=_check,

@@ -23,8 +23,8 @@ def _describe(problem: AccessProblem, world: World) -> Texts:
 
 RULE = Rule(
     category="path_not_found",
-    why="A restart that names a checkpoint that was never written fails, or silently starts from "
-    "the beginning and spends the time again.",
+    why="If the checkpoint does not exist, a restart may fail. Some programs silently start from "
+    "the beginning and repeat the training.",
     fix="Pass the path of an existing checkpoint.",
     source="Zhang et al., ICSE 2020, section 4.2; documentation of Lightning: ckpt_path",
     check=path_check("resume-missing", _describe),

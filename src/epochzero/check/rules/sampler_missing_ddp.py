@@ -31,8 +31,9 @@ def _check(view: JobView) -> Claims:
 RULE = Rule(
     category="framework_api_misuse",
     why="DistributedDataParallel averages gradients but does not divide the data. Without a "
-    "distributed sampler each rank reads all of it.",
-    fix="Pass sampler=DistributedSampler(dataset) to the loader, and remove shuffle.",
+    "distributed sampler, each rank reads the whole data set.",
+    fix="Pass sampler=DistributedSampler(dataset) to the data loader, and remove the shuffle "
+    "argument.",
     source="PyTorch documentation, torch.utils.data.distributed.DistributedSampler, with "
     "DistributedDataParallel",
     check=_check,

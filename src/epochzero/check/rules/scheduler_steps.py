@@ -129,10 +129,11 @@ def _too_early(program: Program, steps: list[LibraryCall]) -> Iterator[Claim]:
 
 RULE = Rule(
     category="framework_api_misuse",
-    why="Some schedulers count epochs and some count batches, depending on where they step. A "
-    "scheduler that is created for as many steps as epochs, but steps in every batch, terminates "
-    "the job or moves the learning rate up and down.",
-    fix="Create the scheduler for as many steps as it takes, and step it after the optimizer.",
+    why="A scheduler counts the calls of its step() method. The program may call this method after "
+    "each epoch or after each batch. If a scheduler is created for the number of epochs but steps "
+    "after each batch, the scheduler raises an error or moves the learning rate up and down.",
+    fix="Create the scheduler for the number of steps that it will take, and call scheduler.step() "
+    "after optimizer.step().",
     source="PyTorch documentation, torch.optim, How to adjust learning rate; torch.optim.lr_scheduler.OneCycleLR",
     check=_check,
     examples="""

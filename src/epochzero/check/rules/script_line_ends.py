@@ -7,9 +7,9 @@ from epochzero.check.rules.scripts import script_check
 
 RULE = Rule(
     category="syntax_error",
-    why="A script that was written or checked out on Windows ends its lines with a carriage "
-    "return. The shell of the platform reads it as part of the last word.",
-    fix="Convert it to Unix line endings.",
+    why="A script that was written or checked out on Windows often has a carriage return at the "
+    "end of each line. A Linux shell reads this character as part of the last word.",
+    fix="Convert the script to Unix line endings.",
     source="gitattributes(5), eol; Zhang et al., ICSE 2020, section 3.2: differences between the "
     "local environment and the platform",
     check=script_check(

@@ -21,10 +21,10 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="path_not_found",
-    why="A launch script runs its programs in sequence, the evaluation last. A name that was "
-    "changed elsewhere, or a change of directory in the script, leads to a failure after the "
-    "training.",
-    fix="Correct the name, or add the file to the job.",
+    why="A launch script usually runs several programs in sequence, with the evaluation last. The "
+    "job can fail after the training if a file was renamed or if the script changes its working "
+    "directory.",
+    fix="Correct the file name, or add the file to the job.",
     source="Zhang et al., ICSE 2020, Table 1: Path Not Found, 1,954 of 4,960 failures",
     check=_check,
     examples="""

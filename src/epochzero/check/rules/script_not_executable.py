@@ -48,10 +48,10 @@ def _is_missing(problem: ScriptProblem, target: Target) -> bool:
 
 RULE = Rule(
     category="permission_denied",
-    why="The mode of a file is lost when it is copied, downloaded or regenerated. The shebang "
-    "line may name an interpreter of the machine on which the script was written.",
-    fix="Run chmod +x and add a first line such as `#!/usr/bin/env python3`, or name the program "
-    "that runs it.",
+    why="Copying, downloading or regenerating a file can remove its execute permission. The "
+    "shebang line may name an interpreter that exists only on the author's machine.",
+    fix="Run chmod +x on the script and add a first line such as `#!/usr/bin/env python3`. "
+    "Alternatively, name the interpreter in the command.",
     source="Zhang et al., ICSE 2020, Table 1: Permission Denied; execve(2)",
     check=_check,
     examples="""

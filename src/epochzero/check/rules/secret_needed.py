@@ -138,8 +138,8 @@ def _claim(call: LibraryCall, variable: str, error: str, sure: bool) -> Claim:
 
 RULE = Rule(
     category="illegal_argument",
-    why="On the author's machine, the key is in a file that a login wrote. The job has no such "
-    "file and no user to ask, so the first call of the service fails.",
+    why="A login command often stores the key in a file on the author's machine. A job without "
+    "this file cannot ask a user for the key, so the first call to the service fails.",
     fix="Pass the key through the platform's secrets, or disable the service.",
     source="Weights & Biases documentation, 'Environment variables'; Hugging Face Hub documentation, "
     "'Gated models'",

@@ -35,7 +35,8 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="framework_api_misuse",
-    why="The sampler shuffles by its seed and its epoch. Without set_epoch the epoch is always 0.",
+    why="The sampler computes the order of the data from its seed and its epoch number. Without "
+    "set_epoch, this number stays 0 and the order never changes.",
     fix="Call sampler.set_epoch(epoch) at the start of each epoch.",
     source="PyTorch documentation, torch.utils.data.distributed.DistributedSampler, warning on set_epoch",
     check=_check,

@@ -47,9 +47,10 @@ def _missing(needed: NeededLibraries, target: Target) -> list[str]:
 
 RULE = Rule(
     category="library_not_found",
-    why="pip installs Python packages, but not the system libraries that they load. Slim images "
-    "lack many of them.",
-    fix="Install the system package in the image, or a distribution that does not need it.",
+    why="pip installs Python packages but does not install the system libraries that these "
+    "packages load. Slim images lack many system libraries.",
+    fix="Install the system package of the library in the image, or use a Python package that does "
+    "not need the library.",
     source="Zhang et al., ICSE 2020, Table 1, Library Not Found (a Python module or dependent library)",
     check=_check,
     examples="""

@@ -7,8 +7,9 @@ from epochzero.check.rules.scripts import script_check
 
 RULE = Rule(
     category="syntax_error",
-    why="The shell parses a script while it runs it. It finds an unclosed quote or `if` after "
-    "all lines above have run, which may include the training.",
+    why="The shell parses a script line by line while the script runs. The shell detects an "
+    "unclosed quote or `if` only after all earlier lines have run. These lines may include the "
+    "training.",
     fix="Close the quote, or end the block with fi, done, esac or }.",
     source="POSIX, Shell Command Language, 2.8.1 Consequences of Shell Errors; bash(1), `-n`",
     check=script_check(

@@ -29,9 +29,9 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="undefined_variable",
-    why="Variables such as $DATA and $OUT are set in a user's own shell, but not on the "
-    "platform. If they are not set, $OUT/model.pt is a file in the root directory.",
-    fix="Set the variable in the script, or use a default with ${NAME:-default}.",
+    why="Variables such as $DATA and $OUT are often set in a user's shell but not on the platform. "
+    "If $OUT is not set, $OUT/model.pt is a file in the root directory.",
+    fix="Set the variable in the script, or provide a default with ${NAME:-default}.",
     source="POSIX, Shell Command Language, 2.5.3 Shell Variables and 2.14 set -u",
     check=_check,
     examples="""

@@ -73,9 +73,10 @@ def _keeps_order(call: LibraryCall) -> bool:
 
 RULE = Rule(
     category="framework_api_misuse",
-    why="A loader does not shuffle by default. Data that are sorted by class or by time give "
-    "batches of one kind; the loss falls, but the model is worse than it could be.",
-    fix="Pass shuffle=True to the loader.",
+    why="A DataLoader does not shuffle by default. If the data are sorted by class or by time, "
+    "each batch contains similar samples. The loss decreases, but the model is worse than it would "
+    "be with shuffled data.",
+    fix="Pass shuffle=True to the DataLoader.",
     source="PyTorch documentation, torch.utils.data.DataLoader: shuffle, default False",
     check=_check,
     examples="""

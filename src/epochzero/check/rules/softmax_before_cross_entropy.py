@@ -94,9 +94,11 @@ def _applied(value: Value | None, last_layers: Mapping[object, str]) -> str:
 
 RULE = Rule(
     category="framework_api_misuse",
-    why="CrossEntropyLoss applies log_softmax and BCEWithLogitsLoss applies the sigmoid. If they "
-    "are applied twice, gradients are small and the model learns little, without an error.",
-    fix="Pass the scores to the loss.",
+    why="CrossEntropyLoss applies log_softmax, and BCEWithLogitsLoss applies the sigmoid. If the "
+    "program also applies softmax or the sigmoid, the gradients are small and the model learns "
+    "little. PyTorch reports no error.",
+    fix="Pass the raw scores (logits) to CrossEntropyLoss or BCEWithLogitsLoss. Pass the output of "
+    "log_softmax to NLLLoss.",
     source="PyTorch documentation, torch.nn.CrossEntropyLoss, BCEWithLogitsLoss and NLLLoss, shape and "
     "meaning of input",
     check=_check,

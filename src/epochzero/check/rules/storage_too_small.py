@@ -143,8 +143,8 @@ def _shown(size: float) -> str:
 
 RULE = Rule(
     category="storage_full",
-    why="The total size of the retained checkpoints is known before the run, but the file system "
-    "or the quota is full only after hours.",
+    why="The total size of the retained checkpoints is known before the run. The job may run for "
+    "hours before the file system is full or the quota is exhausted.",
     fix="Retain fewer checkpoints, or save to a larger file system.",
     source="mlfoundations/open_lm #154; open-mmlab/mmdetection #12069: the quota, not the free space",
     check=_check,

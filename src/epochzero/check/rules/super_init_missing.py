@@ -77,7 +77,7 @@ def _first_layer(code: Code, init: Function) -> ast.AST | None:
 RULE = Rule(
     category="framework_api_misuse",
     why="The constructor of nn.Module prepares the registration of layers. Assigning a layer "
-    "before it runs fails.",
+    "raises an error if this constructor has not run yet.",
     fix="Start __init__ with super().__init__().",
     source="PyTorch documentation, torch.nn.Module: super().__init__() must be called before assignment "
     "on the child",

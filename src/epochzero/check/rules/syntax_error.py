@@ -105,8 +105,9 @@ def _claim(
 
 RULE = Rule(
     category="syntax_error",
-    why="Python parses a module when it is imported, so an import within a function can fail "
-    "after hours. More often a file was edited last and never run.",
+    why="Python parses a module when the program imports the module. An import within a function "
+    "can therefore fail after hours. More often, a syntax error comes from an edit that was never "
+    "run.",
     fix="Correct the line. `python -m py_compile FILE` reports the same error.",
     source="Zhang et al., ICSE 2020, Table 1: Syntax Error, 64 of 4,960 failures",
     check=_check,

@@ -21,9 +21,9 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="interrupted",
-    why="Partitions have different time limits. A job that requests more is rejected, or waits "
-    "forever with the reason PartitionTimeLimit.",
-    fix="Request less time, and resume from checkpoints.",
+    why="Partitions have different time limits. Slurm rejects a job that requests more time than "
+    "the partition allows, or leaves the job pending forever with the reason PartitionTimeLimit.",
+    fix="Request less time, and resume the training from checkpoints.",
     source="sbatch(1), --time",
     check=_check,
     examples="""

@@ -90,9 +90,9 @@ def _is_once(test: ast.expr) -> bool:
 
 RULE = Rule(
     category="framework_api_misuse",
-    why="eval() applies until train() is called. If an epoch ends with an evaluation and the "
-    "next does not call train(), all epochs but the first train without dropout and with "
-    "fixed batch-normalization statistics.",
+    why="eval() remains in effect until the program calls train(). If an epoch ends with eval() "
+    "and later epochs do not call train(), these later epochs train without dropout and with fixed "
+    "batch normalization statistics.",
     fix="Call model.train() at the start of each training epoch.",
     source="PyTorch documentation, torch.nn.Module.train and eval",
     check=_check,

@@ -90,8 +90,8 @@ def _short(name: str) -> str:
 
 RULE = Rule(
     category="type_mismatch",
-    why="An option without type= is a text, and half of an integer is a float. Python checks the "
-    "type when the value is used.",
+    why="A command-line option without type= is parsed as a string. The operator / returns a "
+    "float, even for two integers. Python checks the type only when the program uses the value.",
     fix="Set the type of the option, or convert the value.",
     source="Zhang et al., ICSE 2020, Table 1, Type Mismatch; Python documentation, argparse, type",
     check=_check,

@@ -166,8 +166,8 @@ def _annotations(code: Code, lazy: bool) -> Iterator[ast.expr]:
 
 RULE = Rule(
     category="undefined_variable",
-    why="Python looks up a name when the line runs. A misspelt name or a missing import in code "
-    "that runs after the first epoch fails only then.",
+    why="Python looks up a name only when the line with the name runs. A misspelled name or a "
+    "missing import may therefore raise an error only after the first epoch.",
     fix="Define or import the name before using it.",
     source="Zhang et al., ICSE 2020, Table 1: Undefined Variable, 59 of 4,960 failures",
     check=_check,

@@ -99,10 +99,10 @@ def _needed(program: Program, who: str, calls: Iterable[LibraryCall]) -> Iterato
 
 RULE = Rule(
     category="gpu_fault",
-    why="The variable was set on a shared workstation, where it selected a free GPU, and then "
-    "copied into a job that has its own GPUs. CUDA silently drops indices that do not exist. "
-    "It reads the variable once: setting it later has no effect.",
-    fix="Leave CUDA_VISIBLE_DEVICES to the scheduler.",
+    why="Users often set CUDA_VISIBLE_DEVICES on a shared workstation to select a free GPU. Such a "
+    "setting is often copied into a job that has its own GPUs. CUDA silently drops indices that do "
+    "not exist. CUDA reads the variable only once, so later changes have no effect.",
+    fix="Let the scheduler set CUDA_VISIBLE_DEVICES.",
     source="CUDA C++ Programming Guide, section 'CUDA Environment Variables'",
     check=_check,
     examples="""

@@ -38,10 +38,10 @@ def _uses_files(program: Program) -> bool:
 
 RULE = Rule(
     category="cpu_out_of_memory",
-    why="Workers pass batches through /dev/shm. By default a container has 64 MiB of it. A "
-    "worker that runs out of it is killed by a bus error.",
-    fix="Start the container with more shared memory (--shm-size, or --ipc=host; in "
-    "Kubernetes an emptyDir of medium Memory at /dev/shm), or use num_workers=0.",
+    why="Workers pass batches through shared memory in /dev/shm. By default, a container has 64 "
+    "MiB of shared memory. If this memory is full, a bus error kills the worker.",
+    fix="Start the container with a larger --shm-size, or with --ipc=host. In Kubernetes, mount an "
+    "emptyDir volume with medium Memory at /dev/shm. Alternatively, use num_workers=0.",
     source="PyTorch README, Docker image: the default shared memory segment size is not enough, use "
     "--ipc=host or --shm-size; pytorch/pytorch issue 5040",
     check=_check,

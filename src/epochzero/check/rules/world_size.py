@@ -101,10 +101,11 @@ def _trainers(program: Program, target: Target) -> Claims:
 
 RULE = Rule(
     category="gpu_fault",
-    why="Launch scripts are written for one kind of node and submitted to another. Each process "
-    "uses the GPU of its local rank. A process without a GPU fails, and the others wait for "
-    "it. A request that no node satisfies is refused, or waits in the queue.",
-    fix="Start as many processes as a node has GPUs, and request what a node has.",
+    why="Launch scripts are often written for one type of node and submitted to another. Each "
+    "process uses the GPU whose index is its local rank. A process without a GPU fails, and the "
+    "other processes wait for it. The scheduler rejects a request that no node can satisfy, or "
+    "leaves the job in the queue.",
+    fix="Start one process for each GPU of a node, and request no more resources than a node has.",
     source="pytorch/pytorch issues on torchrun --nproc_per_node and 'invalid device ordinal'; "
     "Zhang et al., ICSE 2020, section 3.2",
     check=_check,

@@ -30,8 +30,8 @@ def _check(view: JobView) -> Claims:
 
 RULE = Rule(
     category="framework_api_misuse",
-    why="backward() adds to the existing gradients. Without zero_grad each step uses the "
-    "gradients of all earlier steps. No error occurs, and the GPU time is lost.",
+    why="backward() adds the new gradients to the existing gradients. Without zero_grad, each step "
+    "also uses the gradients of all earlier steps. No error occurs, and the GPU time is wasted.",
     fix="Call optimizer.zero_grad() before backward().",
     source="PyTorch documentation, torch.optim, taking an optimization step; Zhang et al., ICSE 2020, "
     "section 5.3",
