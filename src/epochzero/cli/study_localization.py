@@ -146,7 +146,7 @@ def _techniques(text: str | None) -> tuple[str, ...]:
 def _work() -> Path:
     folder = cache_folder()
     if folder is None:
-        raise InputError("no home directory exists to store the results: pass --work DIR")
+        raise InputError("the results cannot be cached because the home directory is unknown: pass --work DIR")
     return folder / "study"
 
 
