@@ -146,7 +146,9 @@ def _techniques(text: str | None) -> tuple[str, ...]:
 def _work() -> Path:
     folder = cache_folder()
     if folder is None:
-        raise InputError("the results cannot be cached because the home directory is unknown: pass --work DIR")
+        raise InputError(
+            "the results cannot be cached because the home directory is unknown: pass --work DIR"
+        )
     return folder / "study"
 
 

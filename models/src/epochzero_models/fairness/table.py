@@ -173,7 +173,7 @@ def _levels(source: str, attribute: Attribute, cells: Sequence[Any]) -> Tensor:
         numbers = torch.tensor([float(cell) for cell in cells], dtype=torch.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"{source}: column {attribute.name!r} has a numeric domain, but a cell is no number: {error}"
+            f"{source}: column {attribute.name!r} has a numeric domain and an invalid cell: {error}"
         ) from error
     values = torch.tensor(attribute.values, dtype=torch.float64)
     return torch.bucketize(numbers, (values[1:] + values[:-1]) / 2)
