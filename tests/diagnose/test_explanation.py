@@ -94,6 +94,10 @@ def test_nan_in_a_metric_after_a_loss_that_was_nan() -> None:
     found = Diagnoser().diagnose([Log("job.log", text=(losses + METRIC).encode())])
     assert found.root
     assert (found.root.line, found.category) == (3, "loss_nan")
+    recovered = losses.replace("40 loss nan", "40 loss 2.0") + "step 50 loss 1.9\n" + METRIC
+    assert (
+        Diagnoser().diagnose([Log("job.log", text=recovered.encode())]).category == "corrupt_data"
+    )
     healthy = losses.replace("nan", "2.0") + METRIC
     assert Diagnoser().diagnose([Log("job.log", text=healthy.encode())]).category == "corrupt_data"
 

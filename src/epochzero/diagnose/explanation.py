@@ -51,7 +51,8 @@ def _above(root: JudgedEvent, judged: Sequence[JudgedEvent]) -> Iterator[JudgedE
 
 def _explains(other: JudgedEvent, root: JudgedEvent, names: frozenset[str]) -> bool:
     if root.category != "loss_nan" and other.category == "loss_nan":
-        return _NOT_FINITE.search(root.event.message) is not None
+        lasts = not other.event.steps
+        return lasts and _NOT_FINITE.search(root.event.message) is not None
     if not other.category or other.claim < WEAK:
         return False
     if other.category != root.category and _mentions(other, names):
