@@ -55,10 +55,10 @@ class Here:
 
     def watch_keras(self, keras: Any) -> None:
         """Watches what Keras trains, into the same records."""
-        from epochzero.run.watch.child.keras_hooks import KerasWatch
+        from epochzero.run.watch.child.keras_hooks import KerasInstrumentation
 
         schedule = Schedule(every=self._every)
-        self.keras = KerasWatch(keras, self._records, schedule, self.observer)
+        self.keras = KerasInstrumentation(keras, self._records, schedule, self.observer)
         self._put(self.keras)
 
     def _put(self, hooks: Any) -> None:

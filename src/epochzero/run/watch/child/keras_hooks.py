@@ -70,7 +70,7 @@ def _safe(method: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-class KerasWatch:
+class KerasInstrumentation:
     """Puts a callback into each ``fit`` and ``evaluate``.
 
     Args:
@@ -456,7 +456,7 @@ class KerasWatch:
         self.ended = True
 
 
-def _callback_class(keras: Any, watch: KerasWatch) -> Any:
+def _callback_class(keras: Any, watch: KerasInstrumentation) -> Any:
     """A callback that reports to a watch; keras is known only now."""
 
     class Watching(keras.callbacks.Callback):  # type: ignore[misc]
