@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from epochzero.injected.iterations import Iterations
-from epochzero.run.watch.child.calls import Calls
+from epochzero.run.watch.child.calls import CallRecorder
 from epochzero.run.watch.child.components import Components
 from epochzero.run.watch.child.experiments.laboratory import Laboratory
 from epochzero.run.watch.child.losses import Loss
@@ -40,7 +40,7 @@ class Backward:
         models: Models,
         components: Components,
         scenes: Scenes,
-        calls: Calls,
+        calls: CallRecorder,
         laboratory: Laboratory,
     ) -> None:
         self.safety = safety

@@ -23,8 +23,8 @@ Call = list[Any]
 a gradient."""
 
 
-class Calls:
-    """Collects the calls of one cycle. Finding a line takes longer than the rest, and is done where it is inspected."""
+class CallRecorder:
+    """Records the calls of one cycle. Lines are looked up only where the cycle is inspected: that is the slow part."""
 
     def __init__(self, records: Records) -> None:
         self._records = records

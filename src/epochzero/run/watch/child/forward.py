@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from epochzero.injected.iterations import Iterations
-from epochzero.run.watch.child.calls import Calls
+from epochzero.run.watch.child.calls import CallRecorder
 from epochzero.run.watch.child.experiments.laboratory import Laboratory
 from epochzero.run.watch.child.models import Models
 from epochzero.run.watch.child.places import line_of, place, user_frame
@@ -32,7 +32,7 @@ class Forward:
         iterations: Iterations,
         models: Models,
         scenes: Scenes,
-        calls: Calls,
+        calls: CallRecorder,
         laboratory: Laboratory,
     ) -> None:
         self.safety = safety

@@ -11,7 +11,7 @@ import torch
 from epochzero.injected.iterations import Iterations
 from epochzero.run.watch.child.arguments import arguments
 from epochzero.run.watch.child.backward import Backward
-from epochzero.run.watch.child.calls import Calls
+from epochzero.run.watch.child.calls import CallRecorder
 from epochzero.run.watch.child.components import Components
 from epochzero.run.watch.child.experiments.laboratory import Laboratory
 from epochzero.run.watch.child.forward import Forward
@@ -49,7 +49,7 @@ class Observer:
         models = Models(records)
         common = (self.safety, self._iterations, models)
         self.components = Components(records, *common)
-        calls = Calls(records)
+        calls = CallRecorder(records)
         self._scenes = Scenes(records, schedule, *common, self.components, calls, chosen)
         self._laboratory = laboratory = Laboratory(
             records, schedule, self.safety, lambda: self.forward.called_layer()

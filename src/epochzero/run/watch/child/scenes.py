@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from epochzero.injected.iterations import Iterations
-from epochzero.run.watch.child.calls import Calls
+from epochzero.run.watch.child.calls import CallRecorder
 from epochzero.run.watch.child.components import Components
 from epochzero.run.watch.child.losses import Losses
 from epochzero.run.watch.child.models import Models
@@ -45,7 +45,7 @@ class Scenes:
         iterations: Iterations,
         models: Models,
         components: Components,
-        calls: Calls,
+        calls: CallRecorder,
         chosen: Iterable[str],
     ) -> None:
         self.scene = Scene(evaluating=False, looking=True, held=components.held)
