@@ -18,7 +18,7 @@ _COLLECTIVES = ("c10d", "_c10d_functional", "symm_mem")
 
 
 @dataclass(frozen=True, slots=True)
-class Ref:
+class TensorRef:
     """Stands for a tensor in the arguments of an operator."""
 
     number: int
@@ -30,7 +30,7 @@ class Operator:
 
     Attributes:
         function: of ``torch.ops``.
-        flat, spec: its arguments as a flat list, tensors as `Ref`, and what puts them together.
+        flat, spec: its arguments as a flat list, tensors as `TensorRef`, and what puts them together.
         outputs: numbers of the tensors that it returns, in their order; None for what is no tensor.
         place, layer: the line of the user and the path of the layer that called it.
         inside: whether a model was being called.
@@ -56,7 +56,7 @@ class Operator:
     @property
     def inputs(self) -> list[int]:
         """Numbers of the tensors that it is given."""
-        return [value.number for value in self.flat if isinstance(value, Ref)]
+        return [value.number for value in self.flat if isinstance(value, TensorRef)]
 
     @property
     def numbers(self) -> set[int]:
@@ -65,7 +65,7 @@ class Operator:
 
     def arguments(self, values: Callable[[int], Any]) -> tuple[list[Any], dict[str, Any]]:
         """Its arguments, with a value for the number of each tensor."""
-        flat = [values(v.number) if isinstance(v, Ref) else v for v in self.flat]
+        flat = [values(v.number) if isinstance(v, TensorRef) else v for v in self.flat]
         args, kwargs = tree_unflatten(flat, self.spec)
         return list(args), kwargs
 
@@ -154,7 +154,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         flat, spec = tree_flatten((list(args), dict(kwargs)))
         if any(type(v) not in _PLAIN for v in flat if isinstance(v, torch.Tensor)):
             self.tape.problem = "tensors of other classes"
-        flat = [Ref(self._given(v)) if isinstance(v, torch.Tensor) else v for v in flat]
+        flat = [TensorRef(self._given(v)) if isinstance(v, torch.Tensor) else v for v in flat]
         for tensor in _written(func, args, kwargs):
             self._save(tensor)
         return flat, spec
@@ -173,7 +173,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 return numbers[0]
             made = self._new(tensor)
             alias = torch.ops.aten.alias.default
-            self._add(alias, *tree_flatten(([Ref(same)], {})), [made], tracked=False)
+            self._add(alias, *tree_flatten(([TensorRef(same)], {})), [made], tracked=False)
             return made
         number = self._new(tensor)
         self.tape.leaves[number] = tensor
