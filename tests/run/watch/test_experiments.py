@@ -295,6 +295,6 @@ def test_a_recording_of_another_loss_is_discarded() -> None:
     assert number is not None
     recorded = recorder.close()
     recorded.random = [torch.get_rng_state()]
-    subject = dependence.Subject(recorded, number, loss.detach() + 1, [0], frozenset())
+    subject = dependence.RecordedStep(recorded, number, loss.detach() + 1, [0], frozenset())
     with pytest.raises(UnfitError):
         dependence.facts(subject, float("inf"))

@@ -47,8 +47,8 @@ Fact = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Subject:
-    """What may be changed in a tape.
+class RecordedStep:
+    """A recorded training step and the role of each tensor in it, from which experiments choose what to change.
 
     Attributes:
         tape: the recording.
@@ -107,7 +107,7 @@ class Subject:
         )
 
 
-def facts(subject: Subject, until: float) -> list[Fact]:
+def facts(subject: RecordedStep, until: float) -> list[Fact]:
     """What is found by changing examples, targets, inputs and parameters.
 
     Args:
@@ -121,7 +121,7 @@ def facts(subject: Subject, until: float) -> list[Fact]:
 
 
 class _Comparison:
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: RecordedStep) -> None:
         self._subject, self._tape = subject, subject.tape
         self._worlds = {"": World(), **dict(_worlds(subject))}
         self._names = list(self._worlds)
@@ -380,7 +380,7 @@ def _spreads(result: list[int], shapes: Sequence[list[int]]) -> bool:
     return square and len({len(shape) for shape in shapes if shape}) > 1
 
 
-def _worlds(subject: Subject) -> Iterable[tuple[str, World]]:
+def _worlds(subject: RecordedStep) -> Iterable[tuple[str, World]]:
     """What is changed in each world; nothing where all examples are alike."""
     leaves = {n: subject.tape.before.get(n, subject.tape.leaves[n]) for n in subject.inputs}
     if subject.count >= _LEAST and leaves:
@@ -400,7 +400,7 @@ def _worlds(subject: Subject) -> Iterable[tuple[str, World]]:
         yield CUT, World(inside=more, outside=more)
 
 
-def _of_targets(subject: Subject) -> Iterable[tuple[str, World]]:
+def _of_targets(subject: RecordedStep) -> Iterable[tuple[str, World]]:
     leaves = subject.tape.leaves
     targets = {
         n: subject.by_example(leaves[n]) for n in subject.targets if n not in subject.tape.before

@@ -12,7 +12,7 @@ import torch
 
 from epochzero.run.watch.child.batches import tensors_in
 from epochzero.run.watch.child.experiments import dependence, step
-from epochzero.run.watch.child.experiments.dependence import Subject
+from epochzero.run.watch.child.experiments.dependence import RecordedStep
 from epochzero.run.watch.child.experiments.tape import Recorder
 from epochzero.run.watch.child.experiments.worlds import UnfitError, random_states
 from epochzero.run.watch.child.places import place
@@ -53,7 +53,7 @@ class Laboratory:
         self._safety = safety
         self._layer = layer
         self._recorder: Recorder | None = None
-        self._subject: Subject | None = None
+        self._subject: RecordedStep | None = None
         self._before: Any = None
         self._inputs: list[torch.Tensor] = []
         self._read: list[bool] = []
@@ -109,7 +109,7 @@ class Laboratory:
             return
         inputs = [n for n in numbers if n in tape.leaves and tape.leaves[n].dim()]
         count = tape.leaves[inputs[0]].shape[0] if inputs else 0
-        self._subject = Subject(
+        self._subject = RecordedStep(
             tape,
             number,
             loss.detach().clone(),

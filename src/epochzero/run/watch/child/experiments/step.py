@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from epochzero.run.watch.child.experiments.dependence import Subject
+from epochzero.run.watch.child.experiments.dependence import RecordedStep
 from epochzero.run.watch.child.experiments.worlds import World, compute
 
 SIZES = (0.01, 0.1, 1.0, 10.0)
@@ -16,7 +16,7 @@ MOST_BYTES = 64 << 20
 """Of the parameters: two copies are held for a moment."""
 
 
-def parameters_before(subject: Subject) -> Mapping[int, torch.Tensor]:
+def parameters_before(subject: RecordedStep) -> Mapping[int, torch.Tensor]:
     """Copies of the parameters; none where they are too large."""
     own = {n: subject.tape.leaves[n] for n in subject.parameters}
     if sum(value.nbytes for value in own.values()) > MOST_BYTES:
@@ -25,7 +25,7 @@ def parameters_before(subject: Subject) -> Mapping[int, torch.Tensor]:
 
 
 def facts(
-    subject: Subject, before: Mapping[int, torch.Tensor], until: float
+    subject: RecordedStep, before: Mapping[int, torch.Tensor], until: float
 ) -> list[dict[str, Any]]:
     """The loss of the batch after steps of each of `SIZES` along the one that was taken.
 
