@@ -170,7 +170,7 @@ class Iteration:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class EvaluationPass:
     """An evaluation between iterations.
 
     Attributes:
@@ -234,7 +234,7 @@ class TrainingHistory:
     parameters: tuple[Parameter, ...]
     order: tuple[tuple[str, str], ...]
     iterations: tuple[Iteration, ...]
-    evaluations: tuple[Evaluation, ...]
+    evaluations: tuple[EvaluationPass, ...]
     optimizers: tuple[Record, ...]
     schedulers: tuple[Record, ...]
     loaders: tuple[Record, ...]
@@ -378,7 +378,7 @@ class _HistoryBuilder:
         self._first: dict[tuple[int, str], Record] = {}
         self._frozen: set[tuple[int, str]] = set()
         self._iterations: list[Iteration] = []
-        self._evaluations: list[Evaluation] = []
+        self._evaluations: list[EvaluationPass] = []
         self._order: dict[str, str] = {}
         self._losses: dict[str, dict[int, list[float]]] = {}
         self._count = 0
@@ -501,9 +501,9 @@ class _HistoryBuilder:
             scheduled=tuple(map(int, record.get("scheduled", ()))),
         )
 
-    def _evaluation(self, record: Record) -> Evaluation:
+    def _evaluation(self, record: Record) -> EvaluationPass:
         self._note_order(record)
-        return Evaluation(
+        return EvaluationPass(
             iteration=int(record["iteration"]),
             training=record.get("training"),
             calls=int(record.get("calls", 0)),

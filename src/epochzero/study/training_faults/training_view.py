@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from epochzero.run.watch.history import Evaluation, Iteration, TrainingHistory
+from epochzero.run.watch.history import EvaluationPass, Iteration, TrainingHistory
 from epochzero.run.watch.model import SourceLine
 
 PARTS = 10
@@ -71,7 +71,7 @@ class Epoch:
     looks: tuple[Iteration, ...]
     loss: float | None
     accuracy: float | None
-    evaluation: Evaluation | None
+    evaluation: EvaluationPass | None
 
 
 class Recent:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from epochzero.run.watch.faults._table import percent
 from epochzero.run.watch.history import (
-    Evaluation,
+    EvaluationPass,
     Iteration,
     ModelLayer,
     Parameter,
@@ -249,7 +249,7 @@ def _examples(iteration: Iteration) -> int:
 
 
 @_once
-def evaluations(history: TrainingHistory) -> tuple[Evaluation, ...]:
+def evaluations(history: TrainingHistory) -> tuple[EvaluationPass, ...]:
     """Those that are more than a call in passing, in a network that plays or teaches."""
     found = history.evaluations
     inline = (
@@ -258,7 +258,7 @@ def evaluations(history: TrainingHistory) -> tuple[Evaluation, ...]:
     return () if inline else found
 
 
-def first_accuracy(evaluation: Evaluation) -> float | None:
+def first_accuracy(evaluation: EvaluationPass) -> float | None:
     """The accuracy of an evaluation, as the loss or a comparison shows it."""
     return evaluation.accuracy if evaluation.accuracy is not None else evaluation.agreement
 
@@ -375,7 +375,7 @@ def has_changed(history: TrainingHistory, parameter: Parameter) -> bool:
     return bool(values) and max(values) - min(values) > _ROUNDING * parameter.values.get("rms", 0.0)
 
 
-def first_inputs(moments: Iterable[Iteration | Evaluation]) -> list[Record]:
+def first_inputs(moments: Iterable[Iteration | EvaluationPass]) -> list[Record]:
     """The first tensor that the model is given in each of them, where there is one."""
     return [moment.inputs[0] for moment in moments if moment.inputs]
 
@@ -393,7 +393,7 @@ def mean_and_spread(tensors: Iterable[Record]) -> tuple[float, float]:
     return mean, spread
 
 
-def neighbors(moments: Iterable[Iteration | Evaluation]) -> tuple[int, float, float]:
+def neighbors(moments: Iterable[Iteration | EvaluationPass]) -> tuple[int, float, float]:
     """Pairs of nearest examples, the share of them with the same label, and that share by chance."""
     looked = [moment.likeness for moment in moments if moment.likeness.get("pairs")]
     pairs = sum(of["pairs"] for of in looked)
@@ -403,7 +403,7 @@ def neighbors(moments: Iterable[Iteration | Evaluation]) -> tuple[int, float, fl
     return pairs, same / max(1, pairs), chance / max(1, pairs)
 
 
-def rows_of(moment: Iteration | Evaluation) -> Sequence[str]:
+def rows_of(moment: Iteration | EvaluationPass) -> Sequence[str]:
     """Fingerprints of the rows of the first tensor that the model is given."""
     return moment.inputs[0].get("rows", ()) if moment.inputs else ()
 

@@ -29,7 +29,7 @@ from epochzero.run.watch.faults._table import (
 )
 from epochzero.run.watch.history import (
     Cycle,
-    Evaluation,
+    EvaluationPass,
     ModelLayer,
     TrainingCall,
     TrainingHistory,
@@ -360,7 +360,7 @@ def _evaluates_in_training_mode(history: TrainingHistory) -> Sign | None:
     return Sign(text, place, forgotten[0].iteration, matters[0].path)
 
 
-def _number(evaluation: Evaluation) -> int:
+def _number(evaluation: EvaluationPass) -> int:
     """Of the model that was called."""
     number = evaluation.model.partition("/")[0]
     return int(number) if number.isdigit() else 0

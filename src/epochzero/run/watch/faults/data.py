@@ -32,7 +32,7 @@ from epochzero.run.watch.faults._signals import (
 )
 from epochzero.run.watch.faults._table import Row, Sign, Test, in_iterations, percent
 from epochzero.run.watch.faults.labels import SAME, share_at_least
-from epochzero.run.watch.history import Evaluation, Iteration, Record, TrainingHistory
+from epochzero.run.watch.history import EvaluationPass, Iteration, Record, TrainingHistory
 from epochzero.run.watch.lines.contracts import CONTRACTS, violations
 from epochzero.run.watch.lines.data import (
     classes_place,
@@ -338,7 +338,7 @@ def _leaked(history: TrainingHistory) -> Sign | None:
     return Sign(text, split_place(history), tested[0].iteration, evidence=evidence)
 
 
-def _is_looked_up_in(evaluation: Evaluation) -> bool:
+def _is_looked_up_in(evaluation: EvaluationPass) -> bool:
     """Whether fewer examples are measured than the first batch has: neighbors are looked up among these."""
     size = (evaluation.inputs[0]["shape"] or [0])[0] if evaluation.inputs else 0
     return 0 < evaluation.examples < size

@@ -9,7 +9,13 @@ import numpy as np
 from epochzero.run.watch.faults._signals import evaluations, examples_in, first_inputs, rows_of
 from epochzero.run.watch.faults._table import SHARE, Row, Sign, percent
 from epochzero.run.watch.faults.ranks import MOMENTS, differing, differs_at_start, moments_of
-from epochzero.run.watch.history import Evaluation, Iteration, ModelLayer, Record, TrainingHistory
+from epochzero.run.watch.history import (
+    EvaluationPass,
+    Iteration,
+    ModelLayer,
+    Record,
+    TrainingHistory,
+)
 from epochzero.run.watch.lines.data import split_place
 from epochzero.run.watch.lines.layers import wrapping_place
 from epochzero.run.watch.lines.loss import loss_place
@@ -160,7 +166,7 @@ def _validated_elsewhere(history: TrainingHistory) -> Sign | None:
     return None
 
 
-def _examples(scenes: Iterable[Iteration | Evaluation]) -> set[str]:
+def _examples(scenes: Iterable[Iteration | EvaluationPass]) -> set[str]:
     return {row for tensor in first_inputs(scenes) for row in examples_in(tensor)}
 
 
