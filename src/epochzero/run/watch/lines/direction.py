@@ -50,7 +50,7 @@ _DEEPEST = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class LossTerm:
     """A term of what is minimized.
 
     Attributes:
@@ -66,7 +66,7 @@ class Term:
     grows: bool | None
 
 
-def minimized_terms(history: TrainingHistory) -> Iterator[list[Term]]:
+def minimized_terms(history: TrainingHistory) -> Iterator[list[LossTerm]]:
     """For each backward pass the terms that should grow, if going down its gradient makes all of them fall.
 
     An optimizer with ``maximize=True`` goes up instead.
@@ -76,7 +76,7 @@ def minimized_terms(history: TrainingHistory) -> Iterator[list[Term]]:
             yield wrong
 
 
-def wrong_terms(program: ParsedFile, loss: ast.expr) -> list[Term]:
+def wrong_terms(program: ParsedFile, loss: ast.expr) -> list[LossTerm]:
     """The terms of a loss that minimizing it moves the wrong way.
 
     Terms that should grow, if all of them fall; a subtracted unknown term decides nothing. Of two alternatives, as of a positive
@@ -103,13 +103,13 @@ def wrong_terms(program: ParsedFile, loss: ast.expr) -> list[Term]:
     return [] if undecided else growing
 
 
-def _terms(program: ParsedFile, use: Use, sign: int, depth: int) -> Iterator[Term]:
+def _terms(program: ParsedFile, use: Use, sign: int, depth: int) -> Iterator[LossTerm]:
     node = use.node
     if depth > _DEEPEST:
-        yield Term("", program.place(node), sign, None)
+        yield LossTerm("", program.place(node), sign, None)
         return
 
-    def of(part: ast.AST, sign: int = sign) -> Iterator[Term]:
+    def of(part: ast.AST, sign: int = sign) -> Iterator[LossTerm]:
         return _terms(program, replace(use, node=part, path=(), changes=None), sign, depth + 1)
 
     if isinstance(node, ast.Constant):
@@ -139,10 +139,10 @@ def _terms(program: ParsedFile, use: Use, sign: int, depth: int) -> Iterator[Ter
             terms = []
         yield from _or_named(terms, program, node, sign)
     else:
-        yield Term("", program.place(node), sign, None)
+        yield LossTerm("", program.place(node), sign, None)
 
 
-def _is_loss_by_name(node: ast.AST, made: ast.AST, terms: list[Term]) -> bool:
+def _is_loss_by_name(node: ast.AST, made: ast.AST, terms: list[LossTerm]) -> bool:
     """Whether the result of a call is stored as a loss, though the call has the name of what should grow."""
     is_item = isinstance(node, ast.Subscript) and len(terms) == 1
     named = isinstance(made, ast.Call) and [term.name for term in terms] == [last_name(made.func)]
@@ -152,7 +152,7 @@ def _is_loss_by_name(node: ast.AST, made: ast.AST, terms: list[Term]) -> bool:
 
 def _product(
     program: ParsedFile, use: Use, node: ast.BinOp, sign: int, depth: int
-) -> Iterator[Term]:
+) -> Iterator[LossTerm]:
     """The choice of an action times what it gained; or a term times a factor that is positive."""
     parts: list[ast.expr] = []
     for side in (node.left, node.right):
@@ -163,22 +163,22 @@ def _product(
     left, right = parts
     for choice, gain in ((left, right), (right, left)):
         if _mentions(choice, _CHOICE) and _mentions(gain, _GAIN):
-            yield Term(ast.unparse(node)[:60], program.place(node), sign, True)
+            yield LossTerm(ast.unparse(node)[:60], program.place(node), sign, True)
             return
     for factor, term in ((left, right), (right, left)):
         if isinstance(factor, ast.Constant) or _FACTOR.search(last_name(factor)):
             rest = replace(use, node=term, path=(), changes=None)
             yield from _terms(program, rest, sign, depth + 1)
             return
-    yield Term("", program.place(node), sign, None)
+    yield LossTerm("", program.place(node), sign, None)
 
 
 def _of_call(
     program: ParsedFile, use: Use, call: ast.Call, sign: int, depth: int
-) -> Iterator[Term]:
+) -> Iterator[LossTerm]:
     name = last_name(call.func)
     if _VALUE.match(name) and any(_is_action(program, use, argument) for argument in call.args):
-        yield Term(ast.unparse(call)[:60], program.place(call), sign, True)
+        yield LossTerm(ast.unparse(call)[:60], program.place(call), sign, True)
         return
     if name in _INCREASING:
         method = isinstance(call.func, ast.Attribute) and not program.is_of_library(call.func.value)
@@ -195,7 +195,9 @@ def _of_call(
     yield from _or_named(terms, program, call, sign)
 
 
-def _or_named(terms: list[Term], program: ParsedFile, node: ast.AST, sign: int) -> list[Term]:
+def _or_named(
+    terms: list[LossTerm], program: ParsedFile, node: ast.AST, sign: int
+) -> list[LossTerm]:
     """The terms that a value was computed from, if a direction is known of any; else the value by its name, if that has one."""
     if any(term.grows is not None for term in terms):
         return terms
@@ -203,7 +205,7 @@ def _or_named(terms: list[Term], program: ParsedFile, node: ast.AST, sign: int) 
     if re.search(r"(^|_)(kl|kld)(_|$)", name, re.I) and any(
         term.sign != sign and term.name in ("pow", "square", "") for term in terms
     ):
-        return [Term("", program.place(node), sign, None)]  # The negative of a divergence.
+        return [LossTerm("", program.place(node), sign, None)]  # The negative of a divergence.
     if _NEUTRAL.search(name) and not _FALLS.search(name):
         return []
     grows = False if _FALLS.search(name) else True if _GROWS.search(name) else None
@@ -212,10 +214,10 @@ def _or_named(terms: list[Term], program: ParsedFile, node: ast.AST, sign: int) 
         grows = None
     if grows is None and terms:
         return terms
-    return [Term(name, program.place(node), sign, grows)]
+    return [LossTerm(name, program.place(node), sign, grows)]
 
 
-def _alternative(program: ParsedFile, use: Use, sign: int) -> Term | None:
+def _alternative(program: ParsedFile, use: Use, sign: int) -> LossTerm | None:
     """A score of one of two alternatives, which should grow or fall; a distance does the opposite."""
     node = use.node
     name = last_name(node)
@@ -233,7 +235,7 @@ def _alternative(program: ParsedFile, use: Use, sign: int) -> Term | None:
         return None
     made = " ".join(ast.unparse(u.node) for u in [use, *list(reached(program, node))[:4]])
     sign = -sign if _DISTANCE.search(made) else sign
-    return Term(name, program.place(node), sign, _is_preferred(name))
+    return LossTerm(name, program.place(node), sign, _is_preferred(name))
 
 
 def _is_preferred(name: str) -> bool:
