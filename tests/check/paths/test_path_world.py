@@ -11,7 +11,7 @@ import pytest
 from epochzero.check import check
 from epochzero.check.findings import SourceLocation
 from epochzero.check.launch.model import CommandSource, Job, LaunchScript
-from epochzero.check.paths.world import World, world_of
+from epochzero.check.paths.world import PathAnalysis, world_of
 from epochzero.check.program.events import LibraryCall, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import ANYTHING, Constant, Instance, Text, Value
@@ -32,12 +32,14 @@ def call(
     return LibraryCall(name, given, named, receiver, True, Instance(name, values), at)
 
 
-def world(folder: Path, *calls: LibraryCall, target: Target = NOWHERE, **of_job: object) -> World:
+def world(
+    folder: Path, *calls: LibraryCall, target: Target = NOWHERE, **of_job: object
+) -> PathAnalysis:
     job = Job((), folder / "train.py", "", folder, **of_job)  # type: ignore[arg-type]
-    return World(Program(job, {}, calls), target)
+    return PathAnalysis(Program(job, {}, calls), target)
 
 
-def told(world: World) -> list[tuple[str, str]]:
+def told(world: PathAnalysis) -> list[tuple[str, str]]:
     return [(one.rule, one.severity) for one in world.problems]
 
 

@@ -14,7 +14,7 @@ from importlib.resources import files
 from epochzero.check.paths.accesses import argument, is_true
 from epochzero.check.paths.catalogue import canonical
 from epochzero.check.paths.text import is_remote, path_text
-from epochzero.check.paths.world import World
+from epochzero.check.paths.world import PathAnalysis
 from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant
@@ -93,7 +93,7 @@ def _fetch(name: str) -> Fetch | None:
     return None
 
 
-def downloads_of(program: Program, target: Target, world: World) -> Iterator[Download]:
+def downloads_of(program: Program, target: Target, world: PathAnalysis) -> Iterator[Download]:
     """The calls that certainly use the network, without those whose data exist here."""
     for call in program.calls:
         fetch = _fetch(call.name)
@@ -126,7 +126,7 @@ def _fetches(call: LibraryCall, fetch: Fetch) -> bool:
     return fetch.when == "weights" and "_Weights" in name
 
 
-def _has(call: LibraryCall, fetch: Fetch, what: str, world: World) -> bool:
+def _has(call: LibraryCall, fetch: Fetch, what: str, world: PathAnalysis) -> bool:
     """Whether the downloaded data exist, or may exist, in the file system already."""
     if is_true(call.keywords.get("local_files_only")) is not False:
         return True

@@ -16,7 +16,7 @@ from epochzero.check.paths.accesses import Access, argument, is_true
 from epochzero.check.paths.contents import FileFault, ReadMethod, format_of, inspect
 from epochzero.check.paths.empty_lists import failing_use
 from epochzero.check.paths.pretrained import inspect_pretrained
-from epochzero.check.paths.world import InputFile, World, world_of
+from epochzero.check.paths.world import InputFile, PathAnalysis, world_of
 from epochzero.check.program.counted_loops import leaves
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
@@ -91,7 +91,7 @@ def is_plain(access: Access) -> bool:
     return call.complete and len(call.arguments) < 2 and not set(_CHANGES) & call.keywords.keys()
 
 
-def _faults(program: Program, world: World) -> Iterator[Faulty]:
+def _faults(program: Program, world: PathAnalysis) -> Iterator[Faulty]:
     seen: set[tuple[str, str, str]] = set()
     left = MOST_FILES
     for opened in world.opened:
@@ -238,7 +238,7 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-_FOUND: WeakKeyDictionary[World, tuple[Faulty, ...]] = WeakKeyDictionary()
+_FOUND: WeakKeyDictionary[PathAnalysis, tuple[Faulty, ...]] = WeakKeyDictionary()
 
 
 def faults_of(program: Program, target: Target) -> tuple[Faulty, ...]:

@@ -72,7 +72,7 @@ def caught(at: Situation, *exceptions: type[BaseException]) -> bool:
     )
 
 
-class World:
+class PathAnalysis:
     """The problems of the job's accesses to paths.
 
     Args:
@@ -418,13 +418,13 @@ def _resumes(access: Access) -> bool:
     )
 
 
-_WORLDS: WeakKeyDictionary[Program, tuple[Target, World]] = WeakKeyDictionary()
+_WORLDS: WeakKeyDictionary[Program, tuple[Target, PathAnalysis]] = WeakKeyDictionary()
 
 
-def world_of(program: Program, target: Target) -> World:
+def world_of(program: Program, target: Target) -> PathAnalysis:
     """The world of a program on a target; computed once for all rules."""
     known = _WORLDS.get(program)
     if known is None or known[0] is not target:
-        known = (target, World(program, target))
+        known = (target, PathAnalysis(program, target))
         _WORLDS[program] = known
     return known[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.downloads import cache_folder, downloads_of
-from epochzero.check.paths.world import World, caught
+from epochzero.check.paths.world import PathAnalysis, caught
 from epochzero.check.rule import Claims, JobView, Rule, claim_at
 
 _SAID_BY = {
@@ -40,7 +40,7 @@ def _check(view: JobView) -> Claims:
             )
 
 
-def _refusal(world: World, folder: str) -> str:
+def _refusal(world: PathAnalysis, folder: str) -> str:
     """Why the cache cannot be created or written; empty if nothing is known to prevent it."""
     platform, user = world.platform, world.platform.target.user
     refused = platform.refusal(folder)

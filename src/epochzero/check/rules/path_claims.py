@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from epochzero.check.paths.faults import Faulty, faults_of
-from epochzero.check.paths.world import AccessProblem, World
+from epochzero.check.paths.world import AccessProblem, PathAnalysis
 from epochzero.check.rule import Claim, JobView, claim_at
 
 Texts: TypeAlias = tuple[str, str, str]
@@ -14,7 +14,7 @@ Texts: TypeAlias = tuple[str, str, str]
 
 
 def path_check(
-    rule: str, describe: Callable[[AccessProblem, World], Texts]
+    rule: str, describe: Callable[[AccessProblem, PathAnalysis], Texts]
 ) -> Callable[[JobView], Iterator[Claim]]:
     """Return the check of a rule about paths.
 
@@ -61,7 +61,7 @@ def data_check(kind: str, fix: Callable[[Faulty], str]) -> Callable[[JobView], I
     return check
 
 
-def where_searched(world: World, path: str) -> str:
+def where_searched(world: PathAnalysis, path: str) -> str:
     """Where a path was searched, as text for users."""
     platform = world.platform
     if platform.travels(path):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.world import AccessProblem, World
+from epochzero.check.paths.world import AccessProblem, PathAnalysis
 from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check
 
 
-def _describe(problem: AccessProblem, world: World) -> Texts:
+def _describe(problem: AccessProblem, world: PathAnalysis) -> Texts:
     written = problem.access.text.known or f"{problem.access.text.beginning}..."
     target = world.platform.target.name or "the target"
     return (

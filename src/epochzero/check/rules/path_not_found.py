@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.world import AccessProblem, World
+from epochzero.check.paths.world import AccessProblem, PathAnalysis
 from epochzero.check.rule import Claims, JobView, Rule
 from epochzero.check.rules.path_claims import Texts, path_check, where_searched
 
 
-def _describe(problem: AccessProblem, world: World) -> Texts:
+def _describe(problem: AccessProblem, world: PathAnalysis) -> Texts:
     access, shown = problem.access, world.platform.shown(problem.path)
     near = f"; a similar path is {problem.detail}" if problem.detail else ""
     ask = f"Did you mean {problem.detail}? " if problem.detail else ""

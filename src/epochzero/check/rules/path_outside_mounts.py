@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.world import AccessProblem, World
+from epochzero.check.paths.world import AccessProblem, PathAnalysis
 from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check
 
 
-def _describe(problem: AccessProblem, world: World) -> Texts:
+def _describe(problem: AccessProblem, world: PathAnalysis) -> Texts:
     job, target = world.platform.job, world.platform.target
     if target.here and job.container:
         where = "no volume of the container, although it exists on this machine"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.world import AccessProblem, World
+from epochzero.check.paths.world import AccessProblem, PathAnalysis
 from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check
 
 
-def _describe(problem: AccessProblem, world: World) -> Texts:
+def _describe(problem: AccessProblem, world: PathAnalysis) -> Texts:
     shown = world.platform.shown(problem.path)
     return (
         f"{problem.access.function} reads {shown} relative to the directory in which the job "

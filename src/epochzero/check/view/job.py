@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from epochzero.check.launch.model import Job
-from epochzero.check.paths.world import World, world_of
+from epochzero.check.paths.world import PathAnalysis, world_of
 from epochzero.check.program.events import LibraryCall, LibraryImport
 from epochzero.check.program.model import Module, Program
 from epochzero.check.program.reachability import Reach
@@ -59,7 +59,7 @@ class JobView:
         return ProgramModels.of(self.program)
 
     @cached_property
-    def world(self) -> World:
+    def world(self) -> PathAnalysis:
         """The files of the target while the job runs."""
         return world_of(self.program, self.target)
 
