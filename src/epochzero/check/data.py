@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from epochzero.check.findings import Finding, SourceLocation, Unknown
+from epochzero.check.paths.analysis import analyze_paths
 from epochzero.check.paths.platform import beneath
-from epochzero.check.paths.world import world_of
 from epochzero.check.program.model import Program
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
@@ -117,7 +117,7 @@ def unknown_if_generated(
     for each in data:
         path = os.path.abspath(folder / each.path)
         for program in programs if not exists(path) else ():
-            for problem in world_of(program, target).problems:
+            for problem in analyze_paths(program, target).problems:
                 if beneath(problem.path, path) or beneath(path, problem.path):
                     absent[problem.rule, problem.access.call.at.place] = each
     for value in found:
@@ -133,7 +133,7 @@ def _reading(path: Path, programs: Sequence[Program], target: Target) -> SourceL
     """The first line that reads the data set, or a part of it."""
     wanted = os.path.realpath(path)
     for program in programs:
-        for opened in world_of(program, target).opened:
+        for opened in analyze_paths(program, target).opened:
             found = os.path.realpath(opened.local)
             if found == wanted or found.startswith(wanted + os.sep):
                 return opened.access.call.at.place

@@ -12,9 +12,9 @@ from functools import cache
 from importlib.resources import files
 
 from epochzero.check.paths.accesses import argument, is_true
+from epochzero.check.paths.analysis import PathAnalysis
 from epochzero.check.paths.catalogue import canonical
 from epochzero.check.paths.text import is_remote, path_text
-from epochzero.check.paths.world import PathAnalysis
 from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant
@@ -93,7 +93,7 @@ def _fetch(name: str) -> Fetch | None:
     return None
 
 
-def downloads_of(program: Program, target: Target, world: PathAnalysis) -> Iterator[Download]:
+def downloads_of(program: Program, target: Target, paths: PathAnalysis) -> Iterator[Download]:
     """The calls that certainly use the network, without those whose data exist here."""
     for call in program.calls:
         fetch = _fetch(call.name)
@@ -106,7 +106,7 @@ def downloads_of(program: Program, target: Target, world: PathAnalysis) -> Itera
             continue
         if _is_offline(program, target, fetch, call) or not _fetches(call, fetch):
             continue
-        if not _has(call, fetch, what, world):
+        if not _has(call, fetch, what, paths):
             yield Download(call, fetch, host, what)
 
 
@@ -126,26 +126,26 @@ def _fetches(call: LibraryCall, fetch: Fetch) -> bool:
     return fetch.when == "weights" and "_Weights" in name
 
 
-def _has(call: LibraryCall, fetch: Fetch, what: str, world: PathAnalysis) -> bool:
+def _has(call: LibraryCall, fetch: Fetch, what: str, paths: PathAnalysis) -> bool:
     """Whether the downloaded data exist, or may exist, in the file system already."""
     if is_true(call.keywords.get("local_files_only")) is not False:
         return True
     if fetch.local:
-        path = world.platform.absolute(what)
+        path = paths.platform.absolute(what)
         builders = what in ("csv", "json", "parquet", "text", "imagefolder", "audiofolder", "arrow")
         own = what.startswith((".", "/", "~")) or what.count("/") > 1 or builders
         return (
             own
-            or world.there(path) is not False
+            or paths.there(path) is not False
             or call.keywords.get("source") == Constant("local")
         )
     if fetch.folder is not None:
         root = path_text(argument(call, fetch.folder, "root"))
         if root is None or root.known is None or root.known.startswith("~"):
             return root is not None
-        path, name = world.platform.absolute(root.known), call.name.rpartition(".")[2]
+        path, name = paths.platform.absolute(root.known), call.name.rpartition(".")[2]
         return any(
-            world.platform.there(posixpath.join(path, text)) is not False
+            paths.platform.there(posixpath.join(path, text)) is not False
             for text in (name, name.lower(), _DATA_FOLDERS.get(name, name))
         )
     return False

@@ -13,10 +13,10 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from epochzero.check.paths.accesses import Access, argument, is_true
+from epochzero.check.paths.analysis import InputFile, PathAnalysis, analyze_paths
 from epochzero.check.paths.contents import FileFault, ReadMethod, format_of, inspect
 from epochzero.check.paths.empty_lists import failing_use
 from epochzero.check.paths.pretrained import inspect_pretrained
-from epochzero.check.paths.world import InputFile, PathAnalysis, world_of
 from epochzero.check.program.counted_loops import leaves
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
@@ -91,10 +91,10 @@ def is_plain(access: Access) -> bool:
     return call.complete and len(call.arguments) < 2 and not set(_CHANGES) & call.keywords.keys()
 
 
-def _faults(program: Program, world: PathAnalysis) -> Iterator[Faulty]:
+def _faults(program: Program, paths: PathAnalysis) -> Iterator[Faulty]:
     seen: set[tuple[str, str, str]] = set()
     left = MOST_FILES
-    for opened in world.opened:
+    for opened in paths.opened:
         at = (opened.access.parsed or opened.access.call).at
         read = opened.local, opened.access.format, opened.access.function
         if read in seen or opened.access.call.at.handled:
@@ -103,7 +103,7 @@ def _faults(program: Program, world: PathAnalysis) -> Iterator[Faulty]:
         for local, fault in _look(opened, left):
             left -= 1
             if fault and not at.handled:
-                shown = world.platform.shown(local)
+                shown = paths.platform.shown(local)
                 reached = at.certain or _reads_all(program, opened.access)
                 sure = opened.sure and fault.sure and reached
                 found_fault = Faulty(opened.access, shown, fault, at, sure)
@@ -243,7 +243,7 @@ _FOUND: WeakKeyDictionary[PathAnalysis, tuple[Faulty, ...]] = WeakKeyDictionary(
 
 def faults_of(program: Program, target: Target) -> tuple[Faulty, ...]:
     """The faults of the files that a program reads; inspected once for all rules."""
-    world = world_of(program, target)
-    if world not in _FOUND:
-        _FOUND[world] = tuple(_faults(program, world))
-    return _FOUND[world]
+    paths = analyze_paths(program, target)
+    if paths not in _FOUND:
+        _FOUND[paths] = tuple(_faults(program, paths))
+    return _FOUND[paths]

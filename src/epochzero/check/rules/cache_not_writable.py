@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from epochzero.check.paths.analysis import PathAnalysis, caught
 from epochzero.check.paths.downloads import cache_folder, downloads_of
-from epochzero.check.paths.world import PathAnalysis, caught
 from epochzero.check.rule import Claims, JobView, Rule, claim_at
 
 _SAID_BY = {
@@ -17,8 +17,8 @@ _SAID_BY = {
 def _check(view: JobView) -> Claims:
     if view.target.network.internet is False:
         return
-    world, reported = view.world, set()
-    for download in downloads_of(view.program, view.target, world):
+    paths, reported = view.paths, set()
+    for download in downloads_of(view.program, view.target, paths):
         place = cache_folder(view.program, view.target, download.fetch.cache)
         own = {"cache_dir", "local_dir", "model_dir"} & download.call.keywords.keys()
         if (
@@ -28,7 +28,7 @@ def _check(view: JobView) -> Claims:
             or caught(download.call.at, PermissionError)
         ):
             continue
-        reason = _refusal(world, place[0])
+        reason = _refusal(paths, place[0])
         if reason:
             reported.add(place[0])
             variable = _SAID_BY.get(download.fetch.cache, "its cache variable")
@@ -40,9 +40,9 @@ def _check(view: JobView) -> Claims:
             )
 
 
-def _refusal(world: PathAnalysis, folder: str) -> str:
+def _refusal(paths: PathAnalysis, folder: str) -> str:
     """Why the cache cannot be created or written; empty if nothing is known to prevent it."""
-    platform, user = world.platform, world.platform.target.user
+    platform, user = paths.platform, paths.platform.target.user
     refused = platform.refusal(folder)
     if refused:
         return refused

@@ -51,8 +51,8 @@ _ACCELERATE = "FileNotFoundError: The passed configuration file `{path}` does no
 def _check(view: JobView) -> Claims:
     yield from _of_hydra(view.program)
     for path, place, error in _named(view.program):
-        world = view.world
-        if _is_file(path) and world.there(world.platform.absolute(path)) is False:
+        paths = view.paths
+        if _is_file(path) and paths.there(paths.platform.absolute(path)) is False:
             yield claim_at_start(
                 place,
                 message=f"The configuration {path} does not exist.",

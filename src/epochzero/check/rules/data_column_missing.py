@@ -7,9 +7,9 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from epochzero.check.paths.accesses import argument
+from epochzero.check.paths.analysis import InputFile, caught
 from epochzero.check.paths.contents import ReadMethod, columns, inspect
 from epochzero.check.paths.faults import encoding_of, is_plain
-from epochzero.check.paths.world import InputFile, caught
 from epochzero.check.program.events import LibraryCall, Situation
 from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.rule import Claim, Claims, JobView, Program, Reach, Rule, claim_at
@@ -33,7 +33,7 @@ _ADDS = ("insert", "eval", "update", "__setitem__")
 
 
 def _check(view: JobView) -> Claims:
-    for opened in view.world.opened:
+    for opened in view.paths.opened:
         if opened.access.parsed is not None:
             yield from _of_rows(view.program, opened, opened.access.parsed)
         comma = _READERS.get(opened.access.call.name)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from epochzero.check.launch.containers import is_offline
+from epochzero.check.paths.analysis import caught
 from epochzero.check.paths.downloads import Download, cache_folder, downloads_of
-from epochzero.check.paths.world import caught
 from epochzero.check.rule import Claim, Claims, JobView, Rule
 
 
@@ -12,14 +12,14 @@ def _check(view: JobView) -> Claims:
     if view.target.network.internet is not False and not is_offline(view.job):
         return
     where = "the container" if is_offline(view.job) else view.target.name or "the target"
-    world = view.world
-    for download in downloads_of(view.program, view.target, world):
+    paths = view.paths
+    for download in downloads_of(view.program, view.target, paths):
         allowed = () if is_offline(view.job) else view.target.network.hosts
         if download.host in allowed or caught(download.call.at, ConnectionError):
             continue
         cache = cache_folder(view.program, view.target, download.fetch.cache)
         # A cache that is configured explicitly may be filled already.
-        filled = cache is not None and (cache[1] or world.platform.there(cache[0]) is True)
+        filled = cache is not None and (cache[1] or paths.platform.there(cache[0]) is True)
         sure = download.call.at.certain and download.fetch.hard and not filled
         yield _claim(download, "error" if sure else "warning", where)
 

@@ -1,12 +1,12 @@
-"""Claims of the rules about paths and data files: one for each problem that the world of files knows."""
+"""Claims of the rules about paths and data files: one for each problem of the path analysis."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from epochzero.check.paths.analysis import AccessProblem, PathAnalysis
 from epochzero.check.paths.faults import Faulty, faults_of
-from epochzero.check.paths.world import AccessProblem, PathAnalysis
 from epochzero.check.rule import Claim, JobView, claim_at
 
 Texts: TypeAlias = tuple[str, str, str]
@@ -24,9 +24,9 @@ def path_check(
     """
 
     def check(view: JobView) -> Iterator[Claim]:
-        for problem in view.world.problems:
+        for problem in view.paths.problems:
             if problem.rule == rule:
-                message, consequence, fix = describe(problem, view.world)
+                message, consequence, fix = describe(problem, view.paths)
                 yield claim_at(
                     problem.access.call.at,
                     severity=problem.severity,
@@ -61,9 +61,9 @@ def data_check(kind: str, fix: Callable[[Faulty], str]) -> Callable[[JobView], I
     return check
 
 
-def where_searched(world: PathAnalysis, path: str) -> str:
+def where_searched(paths: PathAnalysis, path: str) -> str:
     """Where a path was searched, as text for users."""
-    platform = world.platform
+    platform = paths.platform
     if platform.travels(path):
         return "in the job directory"
     return (

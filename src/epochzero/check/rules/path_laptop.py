@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.world import AccessProblem, PathAnalysis
+from epochzero.check.paths.analysis import AccessProblem, PathAnalysis
 from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check
 
 
-def _describe(problem: AccessProblem, world: PathAnalysis) -> Texts:
+def _describe(problem: AccessProblem, paths: PathAnalysis) -> Texts:
     written = problem.access.text.known or f"{problem.access.text.beginning}..."
-    target = world.platform.target.name or "the target"
+    target = paths.platform.target.name or "the target"
     return (
         f"{problem.access.function} uses {written}: {problem.detail}, which does not exist on "
         f"{target}.",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.world import AccessProblem, PathAnalysis
+from epochzero.check.paths.analysis import AccessProblem, PathAnalysis
 from epochzero.check.rule import Claims, JobView, Rule
 from epochzero.check.rules.path_claims import Texts, path_check, where_searched
 
 
-def _describe(problem: AccessProblem, world: PathAnalysis) -> Texts:
-    access, shown = problem.access, world.platform.shown(problem.path)
+def _describe(problem: AccessProblem, paths: PathAnalysis) -> Texts:
+    access, shown = problem.access, paths.platform.shown(problem.path)
     near = f"; a similar path is {problem.detail}" if problem.detail else ""
     ask = f"Did you mean {problem.detail}? " if problem.detail else ""
     if "\\" in problem.path and problem.detail:
@@ -25,7 +25,7 @@ def _describe(problem: AccessProblem, world: PathAnalysis) -> Texts:
         consequence = f"FileNotFoundError: No such file or directory: '{shown}'"
     return (
         f"{access.function} reads {shown}, which does not exist{near} (searched "
-        f"{where_searched(world, problem.path)}).",
+        f"{where_searched(paths, problem.path)}).",
         consequence,
         f"{ask}Copy {shown} to the machine that runs the job, or pass the correct path as an "
         "argument.",
@@ -37,7 +37,7 @@ _missing = path_check("path-not-found", _describe)
 
 def _check(view: JobView) -> Claims:
     yield from _missing(view)
-    yield from view.world.unknowns
+    yield from view.paths.unknowns
 
 
 RULE = Rule(

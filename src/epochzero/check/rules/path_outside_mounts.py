@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.world import AccessProblem, PathAnalysis
+from epochzero.check.paths.analysis import AccessProblem, PathAnalysis
 from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check
 
 
-def _describe(problem: AccessProblem, world: PathAnalysis) -> Texts:
-    job, target = world.platform.job, world.platform.target
+def _describe(problem: AccessProblem, paths: PathAnalysis) -> Texts:
+    job, target = paths.platform.job, paths.platform.target
     if target.here and job.container:
         where = "no volume of the container, although it exists on this machine"
     else:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.world import AccessProblem, PathAnalysis
+from epochzero.check.paths.analysis import AccessProblem, PathAnalysis
 from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check
 
 
-def _describe(problem: AccessProblem, world: PathAnalysis) -> Texts:
-    access, shown = problem.access, world.platform.shown(problem.path)
+def _describe(problem: AccessProblem, paths: PathAnalysis) -> Texts:
+    access, shown = problem.access, paths.platform.shown(problem.path)
     quiet = access.use.parent == "quiet"
     error = (
         f"RuntimeError: Parent directory {shown} does not exist."

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.world import AccessProblem, PathAnalysis
+from epochzero.check.paths.analysis import AccessProblem, PathAnalysis
 from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check
 
 
-def _describe(problem: AccessProblem, world: PathAnalysis) -> Texts:
-    shown = world.platform.shown(problem.path)
+def _describe(problem: AccessProblem, paths: PathAnalysis) -> Texts:
+    shown = paths.platform.shown(problem.path)
     return (
         f"{problem.access.function} reads {shown} relative to the directory in which the job "
         f"starts, but the file is next to the script: {problem.detail}.",

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.world import AccessProblem, PathAnalysis
+from epochzero.check.paths.analysis import AccessProblem, PathAnalysis
 from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check, where_searched
 
 
-def _describe(problem: AccessProblem, world: PathAnalysis) -> Texts:
-    shown = world.platform.shown(problem.path)
+def _describe(problem: AccessProblem, paths: PathAnalysis) -> Texts:
+    shown = paths.platform.shown(problem.path)
     skipped = problem.detail == "skipped"
     return (
         f"The job resumes from {shown}, which does not exist (searched "
-        f"{where_searched(world, problem.path)}).",
+        f"{where_searched(paths, problem.path)}).",
         "The job would silently start from the beginning and repeat the finished training."
         if skipped
         else f"FileNotFoundError: No such file or directory: '{shown}'",

@@ -22,7 +22,7 @@ _BYTES = {
 
 
 def _check(view: JobView) -> Claims:
-    platform = view.world.platform
+    platform = view.paths.platform
     for call in view.calls:
         if call.name in _SAVES:
             yield from _saved(view.program, platform, call)

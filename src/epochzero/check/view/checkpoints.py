@@ -8,8 +8,8 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from epochzero.check.paths.analysis import analyze_paths
 from epochzero.check.paths.text import PathText, path_text
-from epochzero.check.paths.world import world_of
 from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
@@ -57,7 +57,9 @@ class CheckpointLoad:
 
 def loads_of(program: Program, target: Target) -> Iterator[CheckpointLoad]:
     """Yield the calls of ``torch.load`` that load known content."""
-    opened = [opened_file for opened_file in world_of(program, target).opened if opened_file.sure]
+    opened = [
+        opened_file for opened_file in analyze_paths(program, target).opened if opened_file.sure
+    ]
     files = {id(opened_file.access.call): opened_file.local for opened_file in opened}
     saved = [save for earlier in _before(program) for save in _saves(earlier)]
     for call in program.calls:

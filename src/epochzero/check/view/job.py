@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from epochzero.check.launch.model import Job
-from epochzero.check.paths.world import PathAnalysis, world_of
+from epochzero.check.paths.analysis import PathAnalysis, analyze_paths
 from epochzero.check.program.events import LibraryCall, LibraryImport
 from epochzero.check.program.model import Module, Program
 from epochzero.check.program.reachability import Reach
@@ -59,9 +59,9 @@ class JobView:
         return ProgramModels.of(self.program)
 
     @cached_property
-    def world(self) -> PathAnalysis:
-        """The files of the target while the job runs."""
-        return world_of(self.program, self.target)
+    def paths(self) -> PathAnalysis:
+        """The accesses of the job to paths of the target, and what is wrong with them."""
+        return analyze_paths(self.program, self.target)
 
     def code(self, module: Module) -> Code:
         """Queries on the syntax of a source file."""

@@ -113,7 +113,7 @@ class PathAnalysis:
             self._note_writes(index, of_call)
         self._index = 0
         if program.before is not None:
-            self._files.continue_from(world_of(program.before, target)._files)
+            self._files.continue_from(analyze_paths(program.before, target)._files)
         self._files.prepare(program.job)
         for index, call in enumerate(program.calls):
             self._index = index
@@ -418,13 +418,13 @@ def _resumes(access: Access) -> bool:
     )
 
 
-_WORLDS: WeakKeyDictionary[Program, tuple[Target, PathAnalysis]] = WeakKeyDictionary()
+_ANALYSES: WeakKeyDictionary[Program, tuple[Target, PathAnalysis]] = WeakKeyDictionary()
 
 
-def world_of(program: Program, target: Target) -> PathAnalysis:
-    """The world of a program on a target; computed once for all rules."""
-    known = _WORLDS.get(program)
+def analyze_paths(program: Program, target: Target) -> PathAnalysis:
+    """Analyze the paths of a program on a target; computed once for all rules."""
+    known = _ANALYSES.get(program)
     if known is None or known[0] is not target:
         known = (target, PathAnalysis(program, target))
-        _WORLDS[program] = known
+        _ANALYSES[program] = known
     return known[1]
