@@ -27,7 +27,7 @@ from epochzero.store.teams import (
 )
 from epochzero.store.webhooks import add_rule, remove_rule, rules
 from epochzero.web.access import Administers, CheckedForm, Operates, audit, granted
-from epochzero.web.pages.responses import Step, page, pages_router
+from epochzero.web.pages.responses import Action, page, pages_router
 from epochzero.web.state import Service, ServiceState, Store
 
 router = pages_router()
@@ -82,10 +82,10 @@ def _page(request: Request, viewer: Viewer, store: Store, *, token: str = "") ->
     steps = []
     if viewer.team and not hooks:
         steps.append(
-            Step("Add a webhook, so that the team is notified of new failures.", "#webhooks")
+            Action("Add a webhook, so that the team is notified of new failures.", "#webhooks")
         )
     if not owners:
-        steps.append(Step("Add an ownership rule, so that new issues have an owner.", "#owners"))
+        steps.append(Action("Add an ownership rule, so that new issues have an owner.", "#owners"))
     return page(
         request, viewer, "admin",
         title=f"Admin of {viewer.team}" if viewer.team else "Admin",

@@ -13,7 +13,7 @@ from epochzero.store.overview import counts, fingerprints
 from epochzero.web.access import Reads
 from epochzero.web.pages.overview import Totals, by_category, totals
 from epochzero.web.pages.period import RequestedPeriod, asked_period
-from epochzero.web.pages.responses import Export, Format, Step, page, pages_router, table, why
+from epochzero.web.pages.responses import Action, Export, Format, page, pages_router, table, why
 from epochzero.web.state import Store
 
 router = pages_router()
@@ -95,14 +95,14 @@ def _changes(
     return sorted(found, key=lambda change: (-abs(change.more), change.category))
 
 
-def _now(asked: RequestedPeriod, changes: Sequence[CategoryChange]) -> Sequence[Step]:
+def _now(asked: RequestedPeriod, changes: Sequence[CategoryChange]) -> Sequence[Action]:
     period = {"since": asked.first, "until": asked.last}
     worse = [change for change in changes if change.more > 0]
     if worse:
         most = max(worse, key=lambda change: change.more)
         text = f"{why(most.category)} grew most, from {most.before:,} to {most.now:,} jobs. Review its failures."
-        return (Step(text, link=f"/failures?{urlencode({'category': most.category} | period)}"),)
+        return (Action(text, link=f"/failures?{urlencode({'category': most.category} | period)}"),)
     if changes:
         text = "No category grew. Review the most frequent failures."
-        return (Step(text, link=f"/failures?{urlencode(period)}"),)
-    return (Step("No job failed in either period. Choose longer periods."),)
+        return (Action(text, link=f"/failures?{urlencode(period)}"),)
+    return (Action("No job failed in either period. Choose longer periods."),)

@@ -21,7 +21,7 @@ from epochzero.store.queries import JobFilter, find_jobs
 from epochzero.store.teams import Viewer
 from epochzero.web.access import CheckedForm, Reads, Writes, audit
 from epochzero.web.pages.period import asked_period
-from epochzero.web.pages.responses import Step, failure_address, page, pages_router
+from epochzero.web.pages.responses import Action, failure_address, page, pages_router
 from epochzero.web.problems import or_404
 from epochzero.web.state import ServiceState, Store
 
@@ -140,19 +140,19 @@ def _days(text: str) -> float:
     return days
 
 
-def _now(found: FailureDetails) -> Iterator[Step]:
+def _now(found: FailureDetails) -> Iterator[Action]:
     if found.merged_into:
-        yield Step("It is merged into another failure.", link=failure_address(found.merged_into))
+        yield Action("It is merged into another failure.", link=failure_address(found.merged_into))
     if found.state == "resolved":
-        yield Step("It is resolved and has not recurred. No action is required.")
+        yield Action("It is resolved and has not recurred. No action is required.")
         return
     if found.returned:
-        yield Step(
+        yield Action(
             f"It recurred in {counted(found.returned, 'job')} after it was resolved. Review the newest job."
         )
     for fix in found.diagnosis.get("fixes", ())[:3]:
-        yield Step(str(fix))
-    yield Step(
+        yield Action(str(fix))
+    yield Action(
         "When it is fixed, mark it as resolved below. People who meet this failure see the fix first."
     )
 

@@ -17,9 +17,9 @@ from epochzero.store.search import parse_search
 from epochzero.web.access import Reads
 from epochzero.web.pages.period import asked_period
 from epochzero.web.pages.responses import (
+    Action,
     Export,
     Format,
-    Step,
     failure_address,
     page,
     pages_router,
@@ -110,18 +110,18 @@ def _issue(
 
 def _now(
     found: Sequence[FingerprintCount], issues: Mapping[str, IssueSummary], *, is_search: bool
-) -> Sequence[Step]:
+) -> Sequence[Action]:
     closed = {name for name, issue in issues.items() if issue.state in ("resolved", "ignored")}
     open_ones = [count for count in found if count.fingerprint not in closed]
     if not found and is_search:
         return (
-            Step("No issue matches. Search all jobs, or choose a longer period.", link="/jobs"),
+            Action("No issue matches. Search all jobs, or choose a longer period.", link="/jobs"),
         )
     if not open_ones:
         text = "There are no open issues. Choose a longer period or review all jobs."
-        return (Step(text, link="/jobs"),)
+        return (Action(text, link="/jobs"),)
     costliest = max(open_ones, key=lambda count: (count.gpu_hours, count.jobs))
     title = costliest.title or why(costliest.category)
     cost = f", {costliest.gpu_hours:,.0f} GPU hours" if costliest.gpu_hours >= 1 else ""
     text = f"Start with {title}: {counted(costliest.jobs, 'job')}{cost}."
-    return (Step(text, link=failure_address(costliest.fingerprint)),)
+    return (Action(text, link=failure_address(costliest.fingerprint)),)

@@ -41,7 +41,7 @@ from epochzero.store.queries import JobFilter, JobSummary, find_jobs
 from epochzero.web.access import Reads
 from epochzero.web.pages.charts import span
 from epochzero.web.pages.log import log_name, range_of, rank_name
-from epochzero.web.pages.responses import Step, page, pages_router
+from epochzero.web.pages.responses import Action, page, pages_router
 from epochzero.web.problems import or_404
 from epochzero.web.state import Store
 
@@ -156,33 +156,33 @@ def _first_cause(attempt: AttemptDetails) -> RankDetails | None:
 
 def _now(
     details: JobDetails, diagnosis: Mapping[str, Any] | None, good: JobSummary | None
-) -> Iterator[Step]:
+) -> Iterator[Action]:
     state = details.summary.state
     if state == "running":
         yield from _suspicions(details.attempts[-1])
-        yield Step("The job is running. This page reloads every 15 s.")
+        yield Action("The job is running. This page reloads every 15 s.")
         return
     if state == "succeeded":
-        yield Step("The job succeeded. No action is required.")
+        yield Action("The job succeeded. No action is required.")
         return
     if not diagnosis:
-        yield Step("The cause is unknown. Diagnose the job's log.",
+        yield Action("The cause is unknown. Diagnose the job's log.",
                    command="epochzero diagnose FILE")  # fmt: skip
     else:
         for fix in diagnosis.get("fixes", ())[:3]:
-            yield Step(str(fix))
+            yield Action(str(fix))
         advice = {
             "may_succeed": "Restart the job unchanged: the failure is transient.",
             "fails_again": "Do not restart the job unchanged: it would fail again.",
         }.get(str(diagnosis.get("retry")))
         if advice:
-            yield Step(advice)
+            yield Action(advice)
     if good is not None:
         link = f"/targets?left=job:{good.id}&right=job:{details.summary.id}"
-        yield Step("Compare it with the last successful run of the same name.", link=link)
+        yield Action("Compare it with the last successful run of the same name.", link=link)
 
 
-def _suspicions(attempt: AttemptDetails) -> Iterator[Step]:
+def _suspicions(attempt: AttemptDetails) -> Iterator[Action]:
     """The last report about each hang, slow rank and invalid loss of a running attempt."""
     last = {}
     for rank in attempt.ranks:
@@ -193,7 +193,7 @@ def _suspicions(attempt: AttemptDetails) -> Iterator[Step]:
     for event in last.values():
         if event["what"] != HANG_OVER_EVENT:
             text = str(event["text"]).rstrip(".")
-            yield Step(f"{text[:1].upper()}{text[1:]}.")
+            yield Action(f"{text[:1].upper()}{text[1:]}.")
 
 
 def _excerpt(

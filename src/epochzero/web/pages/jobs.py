@@ -18,7 +18,7 @@ from epochzero.store.saved_searches import remove_search, save_search, saved_sea
 from epochzero.store.search import end_of, time_of
 from epochzero.store.states import JOB_STATES
 from epochzero.web.access import CheckedForm, Reads, Writes
-from epochzero.web.pages.responses import Export, Format, Step, address, page, pages_router, table
+from epochzero.web.pages.responses import Action, Export, Format, address, page, pages_router, table
 from epochzero.web.state import ServiceState, Store
 
 router = pages_router()
@@ -33,9 +33,9 @@ _NOT_IN_FORM = ("q", "sort", "fingerprint", "target")
 _EXPORTED_AT_ONCE = 1000
 MOST_EXPORTED = 100_000
 _FIRST = (
-    Step("Send the first job: put this before its command, on the machine where the job runs.",
+    Action("Send the first job: put this before its command, on the machine where the job runs.",
          command="epochzero run --send {server} -- python train.py"),
-    Step("Or send a finished Slurm job with its log.",
+    Action("Or send a finished Slurm job with its log.",
          command="epochzero record --job-id 4242 --send {server}"),
 )  # fmt: skip
 Word = Annotated[str, Query(max_length=200)]
@@ -117,23 +117,23 @@ def save(viewer: Writes, service: ServiceState, form: CheckedForm) -> Response:
     return RedirectResponse(place, 303)
 
 
-def _now(request: Request, page_of_jobs: JobPage, *, is_filtered: bool) -> Sequence[Step]:
+def _now(request: Request, page_of_jobs: JobPage, *, is_filtered: bool) -> Sequence[Action]:
     found = page_of_jobs.jobs
     if not found and page_of_jobs.after:
         text = f"None of the {MOST_SEARCHED:,} searched jobs matches. Search the next ones."
-        return (Step(text, link=address(request, after=page_of_jobs.after)),)
+        return (Action(text, link=address(request, after=page_of_jobs.after)),)
     if not found and is_filtered:
-        return (Step("No job matches. Remove a filter or show all jobs.", link="/jobs"),)
+        return (Action("No job matches. Remove a filter or show all jobs.", link="/jobs"),)
     if not found:
         return first_steps(request)
     failed = next((job for job in found if job.state in ("failed", "lost")), None)
     if failed is None:
-        return (Step("None of these jobs failed. Review recent failures.", link="/failures"),)
+        return (Action("None of these jobs failed. Review recent failures.", link="/failures"),)
     text = f"Open the newest failure, {failed.name}. Its page shows the cause and the fix."
-    return (Step(text, link=f"/jobs/{failed.id}"),)
+    return (Action(text, link=f"/jobs/{failed.id}"),)
 
 
-def first_steps(request: Request) -> Sequence[Step]:
+def first_steps(request: Request) -> Sequence[Action]:
     """Instructions for sending the first job."""
     server = str(request.base_url).rstrip("/")
     return tuple(replace(step, command=step.command.replace("{server}", server)) for step in _FIRST)

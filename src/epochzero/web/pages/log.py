@@ -18,7 +18,7 @@ from epochzero.store.job_details import (
 )
 from epochzero.store.logs import Lines, lines_of
 from epochzero.web.access import Reads
-from epochzero.web.pages.responses import Step, page, pages_router
+from epochzero.web.pages.responses import Action, page, pages_router
 from epochzero.web.problems import or_404
 from epochzero.web.state import Store
 
@@ -108,14 +108,14 @@ def _rank(job: JobDetails, number: int, rank_id: int) -> tuple[AttemptDetails, R
     raise HTTPException(404, "The job has no such log.")
 
 
-def _now(found: Lines, root_line: int | None, identity: str) -> tuple[Step, ...]:
-    back = Step("Return to the diagnosis on the job's page.", link=f"/jobs/{identity}")
+def _now(found: Lines, root_line: int | None, identity: str) -> tuple[Action, ...]:
+    back = Action("Return to the diagnosis on the job's page.", link=f"/jobs/{identity}")
     if root_line is None:
         return (back,)
     if found.first <= root_line < found.first + len(found.lines):
         return (
-            Step(f"Read line {root_line}: it shows the root cause.", link=f"#L{root_line}"),
+            Action(f"Read line {root_line}: it shows the root cause.", link=f"#L{root_line}"),
             back,
         )
     link = f"?line={root_line}#L{root_line}"
-    return (Step(f"Jump to line {root_line}, which shows the root cause.", link=link), back)
+    return (Action(f"Jump to line {root_line}, which shows the root cause.", link=link), back)

@@ -20,7 +20,7 @@ from epochzero.web.access import Reads
 from epochzero.web.pages.charts import REST, stacks
 from epochzero.web.pages.jobs import first_steps
 from epochzero.web.pages.period import RequestedPeriod, asked_period, day_name
-from epochzero.web.pages.responses import Export, Format, Step, page, pages_router, table, why
+from epochzero.web.pages.responses import Action, Export, Format, page, pages_router, table, why
 from epochzero.web.state import Store
 
 router = pages_router()
@@ -176,25 +176,25 @@ def _failing(store: Database, team: str, asked: RequestedPeriod) -> Sequence[Fai
     ]
 
 
-def _now(request: Request, sums: Totals, failing: Sequence[FailingIssues]) -> Iterator[Step]:
+def _now(request: Request, sums: Totals, failing: Sequence[FailingIssues]) -> Iterator[Action]:
     """Advice that the table of failing issues does not give."""
     if not sums.jobs:
         yield from first_steps(request)
         return
     if not sums.failed:
-        yield Step("No job failed. Choose a longer period to see earlier failures.")
+        yield Action("No job failed. Choose a longer period to see earlier failures.")
         return
     if not any(part.issues for part in failing):
-        yield Step("All failures of this period are resolved or ignored.", link="/failures")
+        yield Action("All failures of this period are resolved or ignored.", link="/failures")
     if sums.caught:
-        yield Step(
+        yield Action(
             f"Act on the findings of check: it predicted {sums.caught:,} of {sums.checked:,} failures "
             "of checked jobs.",
             command="epochzero check -- python train.py",
         )
     if sums.wasted >= _LEAST_WASTED:
         text = f"Retry only transient failures: {sums.wasted:,.0f} GPU hours were spent on retries that failed again."
-        yield Step(text, command="epochzero run --retries auto -- python train.py")
+        yield Action(text, command="epochzero run --retries auto -- python train.py")
 
 
 def _named(categories: Sequence[str]) -> Sequence[str]:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from epochzero.web.access import Reads
 from epochzero.web.pages.period import RequestedPeriod, asked_period
-from epochzero.web.pages.responses import Step, address, page, pages_router, why
+from epochzero.web.pages.responses import Action, address, page, pages_router, why
 from epochzero.web.report_jobs import MOST_JOBS, GeneratedReport, Wanted
 from epochzero.web.state import ServiceState
 
@@ -76,28 +76,28 @@ def _file(made: GeneratedReport | None, asked: RequestedPeriod, form: str) -> Re
 
 def _now(
     request: Request, asked: RequestedPeriod, made: GeneratedReport | None, *, can_study: bool
-) -> Iterator[Step]:
+) -> Iterator[Action]:
     if not can_study:
-        yield Step(
+        yield Action(
             "Reports require packages that are not installed. Install them in the service's environment.",
             command="pip install 'epochzero[study]'",
         )
         return
     if made is None:
-        yield Step(
+        yield Action(
             "The report is being generated. This page reloads automatically.",
             link=address(request),
         )
         return
     failed = made.summary["categories"]
     if not failed:
-        yield Step("There are no failures in this period. Choose a longer one.")
+        yield Action("There are no failures in this period. Choose a longer one.")
         return
     most = max(failed, key=lambda word: failed[word]["count"])
     words = {"category": most, "since": asked.first, "until": asked.last}
     text = f"Start with the most frequent failure: {why(most)}, {100 * failed[most]['share']:.0f} % of the failures."
-    yield Step(text, link=f"/failures?{urlencode(words)}")
-    yield Step(
+    yield Action(text, link=f"/failures?{urlencode(words)}")
+    yield Action(
         "Download the report, its tables and its figures as one file to share.",
         link=address(request, format="zip"),
     )

@@ -36,7 +36,7 @@ Format = Annotated[Literal["html", "csv", "json"], Query()]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Action:
     """A suggested action on a page.
 
     Attributes:
@@ -71,7 +71,7 @@ def page(
     template: str,
     *,
     title: str,
-    now: Sequence[Step],
+    now: Sequence[Action],
     status: int = 200,
     exports: Sequence[str] = ("csv", "json"),
     **values: Any,
@@ -150,10 +150,12 @@ def _refusal(request: Request, status: int, text: str) -> Response:
     if viewer is None:
         raise HTTPException(status, text)
     title = {403: "Not allowed", 404: "Not found"}.get(status, "This page cannot be shown")
-    now = (Step("Show all jobs, or search above.", link="/jobs"),)
+    now = (Action("Show all jobs, or search above.", link="/jobs"),)
     if request.method == "POST":
         now = (
-            Step("Go back and correct the form.", link=quote(request.url.path.rpartition("/")[0])),
+            Action(
+                "Go back and correct the form.", link=quote(request.url.path.rpartition("/")[0])
+            ),
         )
     return page(
         request, viewer, "refusal", title=title, now=now, status=status, text=text, exports=()

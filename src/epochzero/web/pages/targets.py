@@ -17,7 +17,7 @@ from epochzero.store.differences import (
 )
 from epochzero.web.access import Reads
 from epochzero.web.pages.period import asked_period
-from epochzero.web.pages.responses import Export, Format, Step, page, pages_router, table
+from epochzero.web.pages.responses import Action, Export, Format, page, pages_router, table
 from epochzero.web.state import Store
 
 router = pages_router()
@@ -69,22 +69,22 @@ def targets(
 
 def _now(
     pair: tuple[JobEnvironment, JobEnvironment] | None, found: Sequence[EnvironmentDifference]
-) -> Sequence[Step]:
+) -> Sequence[Action]:
     if pair is None:
         return (
-            Step("To compare two environments, enter them below as job:ID, target:NAME or host:NAME."),
-            Step("Describe a platform, and check jobs against it before you submit them.",
+            Action("To compare two environments, enter them below as job:ID, target:NAME or host:NAME."),
+            Action("Describe a platform, and check jobs against it before you submit them.",
                  command="epochzero target capture -o cluster.toml\n"
                  "epochzero check --target cluster.toml -- python train.py"),
         )  # fmt: skip
     major = [difference for difference in found if difference.is_major]
     if major:
         text = f"Review the {counted(len(major), 'marked difference')} first: these most often cause failures."
-        return (Step(text),)
+        return (Action(text),)
     if found:
         return (
-            Step(
+            Action(
                 "None of the differences often causes failures. Look for the cause in code or data."
             ),
         )
-    return (Step("The environments are the same. Look for the cause in code, data or hardware."),)
+    return (Action("The environments are the same. Look for the cause in code, data or hardware."),)
