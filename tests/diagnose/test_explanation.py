@@ -38,6 +38,16 @@ OPEN = (
             'rsync: [Receiver] mkdir "/local/sets/birds" failed: Permission denied (13)\n',
             OPEN, 1, "permission_denied",
         ),
+        (
+            "+ curl -fSLO https://data.example.org/birds.tar\n"
+            "curl: (6) Could not resolve host: data.example.org\n"
+            "tar: birds.tar: Cannot open: No such file or directory\n",
+            OPEN, 2, "communication_failure",
+        ),
+        (
+            "fatal error: An error occurred (403) when calling the HeadObject operation: Forbidden\n",
+            OPEN, 1, "permission_denied",
+        ),
     ],
 )  # fmt: skip
 def test_the_step_that_should_have_provided_it_is_the_root(

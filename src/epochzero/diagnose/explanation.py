@@ -20,6 +20,11 @@ _INSTALLS = re.compile(
     r"\bshell/(?:pip|conda|module)-|\b(?:conda|mamba|micromamba|activate|pip3?|uv|poetry|spack)\b"
 )
 """Names of signatures and programs that install packages or activate an environment."""
+_FETCHES = re.compile(
+    r"^(?:\S+: line \d+: )?(?:curl|wget|git|rsync|scp|rclone|gsutil|azcopy|s5cmd|gdown|kaggle)\b|"
+    r"^(?:fatal error|download failed): .*(?:\bs3://|An error occurred)|^fatal: "
+)
+"""Messages of programs that fetch data from another machine."""
 _NOT_FINITE = re.compile(r"(?i)\b(?:nan|non-?finite|inf(?:inity|inite)?)\b")
 _KERNEL = re.compile(r"\bkernel: |\bNVRM: ")
 _NO_CAUSE = ("set_aside", "recovered")
@@ -59,6 +64,8 @@ def _explains(other: JudgedEvent, root: JudgedEvent, names: frozenset[str]) -> b
         return True
     if other.match is None:
         return False
+    if root.category == "path_not_found":
+        return _FETCHES.search(other.event.text) is not None
     if root.category == "library_not_found":
         return _INSTALLS.search(f"{other.match.signature.name} {other.event.text}") is not None
     reports = [_KERNEL.search(j.event.shown) is not None for j in (other, root)]
