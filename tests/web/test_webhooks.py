@@ -146,7 +146,8 @@ def test_a_chat_is_told_in_its_own_form(
     assert outcomes(telling, who, 1)[0][0] == "webhook notified"
     ((path, told),) = receiver.told
     assert path == "http://hooks.slack.com/services/T0/B0/x"
-    assert told["text"].startswith("```\nresnet failed after")
+    assert told["text"].startswith("resnet failed after")
+        assert [block["type"] for block in told["blocks"]] == ["header", "rich_text"]
     block, link = told["text"].rsplit("\n", 1)
     assert block.endswith("```")
     assert "epochzero show" not in block

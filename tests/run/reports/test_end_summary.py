@@ -27,7 +27,7 @@ DIAGNOSIS: dict[str, Any] = {
 def test_a_failure_is_told_in_a_few_lines() -> None:
     decision = Decision(0.0, 0.0, "stop", reason="It fails again.")
     assert notice_of(STARTED, ENDED, DIAGNOSIS, decision).lines() == [
-        "resnet failed on node7 after 2.5 h (exit code 1)",
+        "resnet failed on node7 after 2 h 30 min (exit code 1)",
         "why: Key Not Found (key_not_found)",
         "line: rank 1: KeyError: 'lr'",
         "code: train.py:12",
@@ -59,7 +59,7 @@ def test_a_job_that_was_ended_for_its_training_names_the_fault() -> None:
 def test_without_a_diagnosis_it_says_how_the_job_ended() -> None:
     notice = notice_of(STARTED, End(1.0, 60.0, 137, 9, "user"))
     assert notice.state == "cancelled"
-    assert notice.lines()[0] == "resnet cancelled on node7 after 60 s (SIGKILL)"
+    assert notice.lines()[0] == "resnet cancelled on node7 after 1 min 00 s (SIGKILL)"
     assert notice.to_dict()["schema"] == "epochzero.notice/1"
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from epochzero.errors import InputError
-from epochzero.run.reports.end_summary import notice_of
+from epochzero.run.reports.end_summary import Notice, notice_of
 from epochzero.run.reports.notifications import Webhook
 from tests.run.conftest import Kept, command
 from tests.run.reports.test_end_summary import DIAGNOSIS, ENDED, STARTED
@@ -113,7 +113,7 @@ def test_an_address_needs_no_scheme(url: str) -> None:
 
 
 def test_each_host_is_told_in_its_form() -> None:
-    assert _forms("hooks.slack.com/services/T0/B0/x")["text"].startswith("```\nresnet failed")
+    assert _forms("hooks.slack.com/services/T0/B0/x")["blocks"][0]["type"] == "header"
     assert _forms("https://chat.example.org/hooks/" + "a1" * 13)["text"].startswith("```\nresnet")
     assert _forms("https://discord.com/api/webhooks/1/x")["allowed_mentions"] == {"parse": []}
     card = _forms("https://a.webhook.office.com/webhookb2/x")["attachments"][0]["content"]
@@ -122,11 +122,67 @@ def test_each_host_is_told_in_its_form() -> None:
     assert _forms("https://hooks.slack.com.evil.org/x")["schema"] == "epochzero.notice/1"
 
 
+def _slack(notice: Notice) -> tuple[str, str, list[dict[str, Any]]]:
+    """The text of notifications, the header and the elements of rich text, within the limits that Slack publishes."""
+    message = Webhook("hooks.slack.com/x")._form(notice)
+    header, body = message["blocks"]
+    assert header["text"]["type"] == "plain_text"
+    assert 0 < len(header["text"]["text"]) <= 150
+    (section,) = body["elements"]
+    texts = [element["text"] for element in section["elements"]]
+    assert all(texts)
+    assert sum(map(len, texts)) <= 3000
+    return message["text"], header["text"]["text"], section["elements"]
+
+
+def test_slack_shows_job_cause_line_fix_and_link() -> None:
+    fallback, header, elements = _slack(replace(NOTICE, link="https://epochzero.example.org/f/1"))
+    assert header == "resnet failed on node7 after 2 h 30 min (exit code 1)"
+    assert fallback == f"{header}\nKey Not Found (key_not_found)"
+    assert "".join(element["text"] for element in elements).splitlines() == [
+        "why: Key Not Found (key_not_found)",
+        "line: rank 1: KeyError: 'lr'",
+        "code: train.py:12",
+        "fix: Add 'lr' to the configuration.",
+        "retry: The same lines run again.",
+        "cost: 8 GPUs, 20.0 GPU hours",
+        "Open",
+    ]
+    assert [element["text"] for element in elements if element.get("style", {}).get("code")] == [
+        "rank 1: KeyError: 'lr'",
+        "train.py:12",
+    ]
+    assert elements[-1]["url"] == "https://epochzero.example.org/f/1"
+
+
+def test_a_path_of_a_server_that_does_not_know_its_address_is_shown() -> None:
+    notice = replace(NOTICE, link="/failures/1")
+    assert _slack(notice)[2][-2]["text"] == "/failures/1"
+    card = Webhook("https://a.webhook.office.com/x")._form(notice)["attachments"][0]["content"]
+    assert card["body"][-1]["inlines"][1]["text"] == "/failures/1"
+    assert "actions" not in card
+
+
+def test_the_longest_message_is_within_the_limits_of_slack() -> None:
+    long = {"title": "t" * 9999, "fixes": ["<&>" * 9999], "retry_reason": "r" * 9999}
+    frame = {"file": "/d" * 9999, "line": 1}
+    root = {"text": "<!here> " * 9999, "rank": None}
+    diagnosis = DIAGNOSIS | long | {"user_frame": frame, "root": root}
+    _slack(notice_of(replace(STARTED, name="<&>" * 999), ENDED, diagnosis))
+
+
 def test_a_log_mentions_nobody() -> None:
-    text = notice_of(replace(STARTED, name="<!channel> ``` @all"), ENDED)
-    told = Webhook("hooks.slack.com/x")._form(text)["text"]
-    assert "<!channel>" not in told
-    assert told.count("```") == 2
+    text = "<!channel> ``` @all <https://evil.example|Open> & *bold*"
+    notice = notice_of(replace(STARTED, name=text), ENDED, DIAGNOSIS | {"root": {"text": text}})
+    fallback, header, elements = _slack(notice)
+    for escaped in (fallback, header):
+        assert "&lt;!channel&gt;" in escaped
+        assert "&amp;" in escaped
+        assert not set(escaped) & set("<>")
+    # In rich text, only the type of an element makes it a link or a mention.
+    assert {element["type"] for element in elements} == {"text"}
+    message = Webhook("https://chat.example.org/hooks/" + "a1" * 13)._form(notice)["text"]
+    assert message.count("```") == 2
 
 
 def _run(*words: str) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from epochzero.diagnose.facts import signal_name
+from epochzero.number_formats import counted, duration
 from epochzero.redact import redact
 from epochzero.run.records.model import Decision, End, Start
 
@@ -72,25 +73,34 @@ class Notice:
         """The JSON form, described in ``docs/run.md``."""
         return {"schema": SCHEMA, **asdict(self)}
 
+    @property
+    def has_url(self) -> bool:
+        """Whether the link is an address, and not only a path on a server that does not know its own."""
+        return "://" in self.link
+
     def lines(self) -> list[str]:
-        """For people, the most important first; without the link."""
+        """For people, the most important first; without the address of the server."""
+        return [f"{label}: {text}" if label else text for label, text in self.facts()]
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The same as label and text; the first has no label."""
         on = f" on {self.host}" if self.host else ""
         how = f"exit code {self.exit_code}" if self.signal is None else signal_name(self.signal)
         what = f"{self.title} ({self.category})" if self.category else ""
         # Often the line tells its rank itself.
         named = self.rank is None or f"rank{self.rank}]" in self.root
-        cost = f"{self.gpus} GPUs, {self.gpu_hours:.1f} GPU hours" if self.gpus else ""
-        content = {
-            "": f"{self.name} {self.state}{on} after {_length(self.seconds)} ({how})",
+        cost = f"{counted(self.gpus, 'GPU')}, {self.gpu_hours:.1f} GPU hours" if self.gpus else ""
+        facts = {
+            "": f"{self.name} {self.state}{on} after {duration(self.seconds)} ({how})",
             "why": what,
             "line": self.root if named else f"rank {self.rank}: {self.root}",
             "code": self.place,
             "fix": self.fix,
             "retry": ": ".join(filter(None, (self.action, self.reason))),
             "cost": cost,
-            "more": "" if self.link else f"epochzero show {self.job}",
+            "more": "" if self.has_url else self.link or f"epochzero show {self.job}",
         }
-        return [f"{head}: {text}" if head else text for head, text in content.items() if text]
+        return [(label, text) for label, text in facts.items() if text]
 
 
 def notice_of(
@@ -136,7 +146,7 @@ def _of_diagnosis(diagnosis: Mapping[str, Any]) -> dict[str, Any]:
         "title": _line(diagnosis.get("title")),
         "root": _line(root.get("text")),
         "rank": root.get("rank"),
-        "place": f"{frame['file']}:{frame['line']}" if frame else "",
+        "place": _line(f"{frame['file']}:{frame['line']}") if frame else "",
         "fix": _line(next(iter(diagnosis.get("fixes") or ()), "")),
     }
 
@@ -167,9 +177,3 @@ def write_termination_log(notice: Notice, path: Path = TERMINATION_LOG) -> None:
 def _line(text: str | None) -> str:
     """One line of bounded length, without secrets."""
     return redact(" ".join((text or "").split()))[:_MOST_LINE]
-
-
-def _length(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -1,11 +1,12 @@
 """Tells a webhook how a job ended, in the form that its host reads.
 
-Sources: Slack, "Sending messages using incoming webhooks"; Mattermost, "Incoming webhooks"; Discord,
+Sources: Slack, "Sending messages using incoming webhooks", "Rich text block" and "Header block"; Mattermost, "Incoming webhooks"; Discord,
 "Execute Webhook"; Microsoft Teams, "Create incoming webhooks with Workflows" (Adaptive Cards).
 """
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import threading
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from epochzero.run.reports.end_summary import Notice
 
 
+_MOST_SLACK_HEADER = 150
+_CODE = frozenset({"line", "code", "more"})
+"""Facts that are shown in a monospaced font."""
 _NO_ADDRESS = "a webhook is a URL such as https://hooks.example.org/x"
 _DEADLINE_S = 12.0
 """Two tries; also looking up a name, or a server that answers a byte a second, takes no longer."""
@@ -29,8 +33,23 @@ def _plain(notice: Notice) -> Mapping[str, Any]:
 
 
 def _slack(notice: Notice) -> Mapping[str, Any]:
-    text = _block(notice).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return {"text": text}
+    """In rich text, Slack reads no markup; the header and the text of notifications need escapes."""
+    (_, headline), *facts = notice.facts()
+    header = headline
+    while len(html.escape(header, quote=False)) > _MOST_SLACK_HEADER:
+        header = header[:-1]
+    title = {"type": "plain_text", "text": html.escape(header, quote=False), "emoji": False}
+    parts: list[dict[str, Any]] = []
+    for label, text in facts:
+        parts.append({"type": "text", "text": f"{label}: ", "style": {"bold": True}})
+        parts.append({"type": "text", "text": text, "style": {"code": label in _CODE}})
+        parts.append({"type": "text", "text": "\n"})
+    if notice.has_url:
+        parts.append({"type": "link", "url": notice.link, "text": "Open"})
+    section = {"type": "rich_text_section", "elements": parts}
+    blocks = [{"type": "header", "text": title}, {"type": "rich_text", "elements": [section]}]
+    fallback = "\n".join([headline, *(text for label, text in facts if label == "why")])
+    return {"text": html.escape(fallback, quote=False), "blocks": blocks}
 
 
 def _mattermost(notice: Notice) -> Mapping[str, Any]:
@@ -42,21 +61,30 @@ def _discord(notice: Notice) -> Mapping[str, Any]:
 
 
 def _teams(notice: Notice) -> Mapping[str, Any]:
-    body = [
-        {"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": line}]}
-        for line in notice.lines()
+    """A text run, unlike a text block, has no markup."""
+    (_, headline), *facts = notice.facts()
+    rows = [[_run(headline, weight="Bolder", size="Medium")]] + [
+        [
+            _run(f"{label}: ", weight="Bolder"),
+            _run(text, fontType="Monospace" if label in _CODE else "Default"),
+        ]
+        for label, text in facts
     ]
-    actions = [{"type": "Action.OpenUrl", "title": "Open", "url": notice.link}]
+    body = [{"type": "RichTextBlock", "inlines": runs} for runs in rows]
     card = {"type": "AdaptiveCard", "version": "1.4", "body": body}
-    if "://" in notice.link:
-        card["actions"] = actions
+    if notice.has_url:
+        card["actions"] = [{"type": "Action.OpenUrl", "title": "Open", "url": notice.link}]
     content = {"contentType": "application/vnd.microsoft.card.adaptive", "content": card}
     return {"type": "message", "attachments": [content]}
 
 
+def _run(text: str, **style: str) -> Mapping[str, Any]:
+    return {"type": "TextRun", "text": text, **style}
+
+
 def _block(notice: Notice, most: int = 30_000) -> str:
     """As it is: in a block of code no line of a log becomes a mention or a link. Our own link follows it."""
-    end = f"\n```\n{notice.link}".rstrip()
+    end = f"\n```\n{notice.link}" if notice.has_url else "\n```"
     text = "\n".join(notice.lines()).replace("```", "'''")
     return f"```\n{text[: most - len(end) - 4]}{end}"
 
