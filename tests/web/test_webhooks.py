@@ -147,12 +147,13 @@ def test_a_chat_is_told_in_its_own_form(
     ((path, told),) = receiver.told
     assert path == "http://hooks.slack.com/services/T0/B0/x"
     assert told["text"].startswith("resnet failed after")
-        assert [block["type"] for block in told["blocks"]] == ["header", "rich_text"]
-    block, link = told["text"].rsplit("\n", 1)
-    assert block.endswith("```")
-    assert "epochzero show" not in block
+    header, body = told["blocks"]
+    assert header["text"]["text"] == told["text"].splitlines()[0]
+    *_, link = body["elements"][0]["elements"]
+    assert "epochzero show" not in str(body)
     issues = telling.client.get("/failures?format=json", headers=who).json()
-    assert link == "https://epochzero.example.org/failures/" + quote(issues[0]["fingerprint"])
+    page = "https://epochzero.example.org/failures/" + quote(issues[0]["fingerprint"])
+    assert link == {"type": "link", "url": page, "text": "Open"}
 
 
 def test_a_failure_is_told_that_cost_more_than_a_rule_says(
