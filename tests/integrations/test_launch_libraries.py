@@ -1,7 +1,7 @@
 """The lines of `docs/integrations.md` for launchers, with the real libraries and a job that fails.
 
 No development environment needs the libraries: in one of its own, install `accelerate submitit torchx
-hydra-submitit-launcher ray[train] kubeflow`, and SkyPilot in another.
+hydra-submitit-launcher ray[train] kubeflow determined`, and SkyPilot in another.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ import yaml
 
 from epochzero.diagnose import diagnose
 
-RETRY = (Path(__file__).parents[2] / "docs/retry.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+RETRY = (DOCS / "retry.md").read_text(encoding="utf-8")
+INTEGRATIONS = (DOCS / "integrations.md").read_text(encoding="utf-8")
 MANIFESTS = [
     yaml.safe_load(text) for text in re.findall(r"(?ms)^```yaml\n(.*?)^```$", RETRY)
 ]  # of the guide to retries
@@ -122,13 +124,44 @@ def test_skypilot(tmp_path: Path) -> None:
     _run_by_a_shell(tmp_path, read.run)
 
 
-def _run_by_a_shell(folder: Path, script: str) -> None:
-    """Has bash start a job that fails, as a container or a node of the cloud does; 78 means that a retry does not help."""
-    (folder / "train.py").write_text(PROGRAM)
+def test_determined(tmp_path: Path) -> None:
+    """Its launcher starts two ranks as in a container; what a cluster says about the container is given."""
+    pytest.importorskip("determined", reason="its launcher starts the job")
+    (tmp_path / "train.py").write_text(PROGRAM)
+    (line,) = re.findall(r"\| Determined \| `(.*)` \|", INTEGRATIONS)
+    (tmp_path / "start.py").write_text(
+        "import shlex, sys\n"
+        "import determined\n"
+        "from determined._info import ClusterInfo, RendezvousInfo\n"
+        "from determined.launch import torch_distributed\n"
+        "ranks = RendezvousInfo(container_addrs=['localhost'], container_rank=0, container_slot_counts=[2])\n"
+        "names = dict.fromkeys(('cluster_id', 'agent_id', 'task_id', 'session_token'), '')\n"
+        f"names |= {{'allocation_id': {tmp_path.name + str(os.getpid())!r}, 'slot_ids': [0, 1], 'task_type': 'TRIAL'}}\n"
+        "info = ClusterInfo(master_url='http://localhost:1', rendezvous_info=ranks, **names)\n"
+        "determined.get_cluster_info = lambda: info\n"
+        f"config = determined.ExperimentConfig({yaml.safe_load(line)})\n"
+        "python, option, module, *words = shlex.split(config.get_entrypoint())\n"
+        "assert module == torch_distributed.__name__\n"
+        "sys.exit(torch_distributed.main(*torch_distributed.parse_args(words)))\n"
+    )
+    done = _start(tmp_path, "env", f"PATH={_programs(tmp_path)}", sys.executable, "start.py")
+    assert done.returncode != 0
+    # The launcher terminates the other ranks once one has failed.
+    assert re.search(r"\[rank=[01]\] Your code .*train.py:2 in train", done.stdout + done.stderr)
+
+
+def _programs(folder: Path) -> str:
+    """A search path with `epochzero`, `torchrun` and this Python."""
     for name, module in {"epochzero": "epochzero", "torchrun": "torch.distributed.run"}.items():
         (folder / name).write_text(f'#!/bin/sh\nexec {sys.executable} -m {module} "$@"\n')
         (folder / name).chmod(0o755)
-    path = os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]])
+    return os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]])
+
+
+def _run_by_a_shell(folder: Path, script: str) -> None:
+    """Has bash start a job that fails, as a container or a node of the cloud does; 78 means that a retry does not help."""
+    (folder / "train.py").write_text(PROGRAM)
+    path = _programs(folder)
     done = _start(folder, "env", f"PATH={path}", "SKYPILOT_TASK_ID=t1", "bash", "-c", script)
     assert done.returncode == 78
     assert "train.py:2 in train" in done.stderr
