@@ -6,7 +6,7 @@
 # make gpu    measure on a GPU what only a GPU can show, in ten minutes; GPU_PYTHON=... has torch for CUDA;
 #             GPU_OPTIONS=--stand-in tries it on the CPU
 # make docs   regenerate the pages of signatures, rules and figures
-# make site   build the documentation site into build/site
+# make site   build the documentation site into build/site and check its links
 
 PYTHON ?= python3
 VENV := .venv
@@ -70,8 +70,11 @@ docs: $(VENV)/core
 	$(BIN)/python docs/rules.py
 	$(BIN)/python bench/figures.py
 
-site: $(VENV)/site
+# The reference contains the help of all commands, which import what their extras install.
+site: $(VENV)/dev
+	rm -rf build/site
 	$(BIN)/sphinx-build -q -W --keep-going docs build/site
+	$(BIN)/python docs/links.py build/site
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
@@ -101,11 +104,6 @@ $(VENV)/dev: $(VENV)/python pyproject.toml models/pyproject.toml
 # first run compiles all of it.
 $(VENV)/collected: $(VENV)/dev
 	@$(BIN)/pytest --collect-only -q > $@ || { cat $@; rm $@; exit 1; }
-
-# The reference contains the help of all commands, which import what their extras install.
-$(VENV)/site: $(VENV)/dev
-	$(PIP) --editable '.[site]'
-	@touch $@
 
 $(VENV)/bench: $(VENV)/python pyproject.toml models/pyproject.toml
 	$(PIP) --editable '.[dev,bench]' --editable 'models[onnx]'
