@@ -134,3 +134,55 @@ def test_pods_that_take_work_from_a_queue_may_share_a_machine(
     target = Target("there", nodes=1)
     found = check(["kubectl", "apply", "-f", "job.yaml"], target, folder=tmp_path)
     assert [f.rule for f in found.findings if f.severity == "error"] == rules
+
+
+@pytest.mark.parametrize(
+    ("before", "is_reported"),
+    [
+        ("", True),
+        ("print(options); json.dumps(options); numpy.array(options)", True),
+        ("lib.fill(options)", False),
+        ("lib.fill({'all': [options]})", False),
+        ("lib.build(options)(3)", False),
+        ("lib.make()(options)", False),
+        ("lib.registry['a'](options)", False),
+        ("threading.Thread(target=fill, args=(options,)).start()", False),
+        ("holder = Holder(options); lib.fit(holder)", False),
+        ("def hook(x): options['epoch'] = x\nlib.register(hook)", False),
+        ("lib.model.layers[0] = Holder(options)", False),
+        ("list(map(fill, [options]))", False),
+        ("visit(options, 5)", False),
+    ],
+)
+def test_an_item_is_missing_only_where_all_code_that_could_add_it_was_followed(
+    tmp_path: Path, before: str, is_reported: bool
+) -> None:
+    (tmp_path / "train.py").write_text(
+        "import json, threading\nimport numpy\nimport lib\n\n"
+        "class Holder:\n    def __init__(self, o):\n        self.o = o\n\n"
+        "def fill(o):\n    o['epoch'] = 1\n\n"
+        "def visit(o, n):\n    if n == lib.depth:\n        fill(o)\n    else:\n        visit(o, n - 1)\n\n"
+        f"options = {{'epochs': 3}}\n{before}\nprint(options['epoch'])\n"
+    )
+    found = check(["python", "train.py"], Target("there"), folder=tmp_path, select=["key-missing"])
+    assert [one.severity for one in found.findings] == ["error"] * is_reported
+
+
+@pytest.mark.parametrize("call", ["copy.copy", "copy.deepcopy"])
+def test_a_copy_has_its_own_attributes(tmp_path: Path, call: str) -> None:
+    (tmp_path / "train.py").write_text(
+        "import argparse, copy\n\nparser = argparse.ArgumentParser()\nparser.add_argument('--mode', default='train')\n"
+        f"args = parser.parse_args()\nother = {call}(args)\nother.mode = 'test'\n"
+        "if args.mode == 'test':\n    raise ValueError(args.mode)\n"
+    )
+    assert not check(["python", "train.py"], Target("there"), folder=tmp_path).findings
+
+
+def test_what_the_job_lacks_is_an_error_only_where_it_certainly_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import lib\n\ndef hook():\n    print({'a': 1}['b'])\n\nlib.at_the_end(hook)\n"
+    )
+    found = check(
+        ["python", "train.py"], Target("there"), folder=tmp_path, ignore=["module-missing"]
+    )
+    assert [(one.rule, one.severity) for one in found.findings] == [("key-missing", "warning")]

@@ -8,6 +8,7 @@ from typing import Any
 
 from epochzero.check.program import python_errors
 from epochzero.check.program.core import Core
+from epochzero.check.program.escapes import escape
 from epochzero.check.program.frames import Arguments, Flow
 from epochzero.check.program.heap import (
     BoundFunction,
@@ -114,6 +115,8 @@ class Storing(Core):
                 self.fails("none", AttributeError, message, node)
             case Class() | JobModule():
                 self.journal.set(owner.names, name, value)
+            case Member() | Anything():
+                escape(self.journal, [value])
         if isinstance(owner, (External, LibraryResult)):
             self.looked(owner, name, node, item=False, found=None, stored=value)
 
@@ -125,6 +128,8 @@ class Storing(Core):
             self.fails(kind, TypeError, message, target)
         elif isinstance(box := modules_of(owner) or owner, Box):
             store_item(self.journal, box, key, value)
+        else:
+            escape(self.journal, [value])
         if isinstance(key, Constant) and isinstance(key.value, str):
             if owner == External("os.environ"):
                 self.journal.set(self.environment, key.value, value)

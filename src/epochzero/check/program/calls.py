@@ -7,6 +7,7 @@ import ast
 from epochzero.check.program import (
     python_errors,
 )
+from epochzero.check.program.escapes import escape
 from epochzero.check.program.frames import Arguments
 from epochzero.check.program.heap import (
     BoundFunction,
@@ -65,6 +66,7 @@ class Calls(LibraryCalls):
                 message = f"'{python_errors.type_name(callee)}' object is not callable"
                 return self.fails(kind, TypeError, message, node)
         self.callbacks(given, node)
+        escape(self.journal, given.all)
         return Anything("what a function gives that is not known")
 
     def _function(self, function: Function, given: Arguments, node: ast.expr) -> V:
@@ -94,6 +96,7 @@ class Calls(LibraryCalls):
         if not any(cls.opaque for cls in callee.cls.line()):
             message = f"'{python_errors.type_name(callee)}' object is not callable"
             return self.fails("type", TypeError, message, node)
+        escape(self.journal, [callee, *given.all])
         return Anything(f"what {callee.cls.name} gives")
 
     def _lacks_forward(self, module: Object) -> bool:

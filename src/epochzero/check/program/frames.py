@@ -81,6 +81,11 @@ class Arguments:
     keywords: dict[str, V] = field(default_factory=dict)
     complete: bool = True
 
+    @property
+    def all(self) -> list[V]:
+        """The positional and keyword arguments."""
+        return [*self.positional, *self.keywords.values()]
+
 
 def written_receiver(node: ast.expr) -> str:
     """The last name before the dot of a method call, as written; empty for other calls."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from epochzero.check.program import library, phases, python_errors
 from epochzero.check.program.binding import own_names
 from epochzero.check.program.construction import fields_of, is_made_otherwise, refusal
+from epochzero.check.program.escapes import escape
 from epochzero.check.program.frames import Arguments, CallFrame, Flow, PathEnds
 from epochzero.check.program.heap import (
     Box,
@@ -53,9 +54,12 @@ class JobCalls(Tensors):
         """
         count = self._counts[function.node] = self._counts.get(function.node, 0) + 1
         if self._active.count(function) > 1:
+            # What it does to the job's modules, the outer calls have done.
+            escape(self.journal, [function, *given.all])
             return Anything("the result of a recursion")
         if len(self._active) >= DEEPEST or count > MOST_OF_ONE:
             self.unknown(f"{function.name}()", "it is called too often or too deep", node)
+            self.may_have_grown(function, *given.all)
             return Anything(f"the result of {function.name}")
         if wrong := self._misfit(function, given):
             name = function.name.removeprefix(f"{function.scope.module.name}.")
@@ -78,6 +82,11 @@ class JobCalls(Tensors):
         if key is not None and quiet and self._touched_only(scope.names, mark):
             self._results[key] = result
         return Anything("what a decorator gives") if function.is_changed else result
+
+    def may_have_grown(self, *values: V) -> None:
+        """Account for code of the job that was not followed: it may have added to values and to the job's modules."""
+        names = [value for module in self.opened.values() for value in module.names.values()]
+        escape(self.journal, [*values, *names])
 
     @staticmethod
     def _misfit(function: Function, given: Arguments) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from epochzero.check.program import (
     executed_files,
@@ -15,12 +14,12 @@ from epochzero.check.program import (
     stdlib_results,
 )
 from epochzero.check.program.callbacks import counts
+from epochzero.check.program.escapes import escape, leaves_arguments
 from epochzero.check.program.frames import Arguments, PathEnds
 from epochzero.check.program.heap import (
     BoundFunction,
     Box,
     Class,
-    Content,
     Function,
     LibraryResult,
     Object,
@@ -110,8 +109,7 @@ class LibraryCalls(JobCalls):
             self.unknown(*_NOT_FOLLOWED[name], node)
         self.called(name, given, None, result, node)
         self.command_lines.called(name, given, result, node)
-        if not name.startswith("builtins."):
-            self._may_fill(given)
+        self._may_fill(name, given)
         if name == "functools.partial":
             return result
         if name == "fire.Fire" and given.positional and isinstance(given.positional[0], Function):
@@ -129,38 +127,16 @@ class LibraryCalls(JobCalls):
         text = as_text(given.positional[0]) if given.positional else None
         if not isinstance(text, Constant):
             self.unknown("an import", "the name of the module is not known", node)
-            self._may_have_grown()
+            self.may_have_grown()
             return None
         name = str(text.value)
         if name.startswith("."):
-            self._may_have_grown()
+            self.may_have_grown()
             return None
         opened = self.open(name, node)
         if opened is None:
             self.imported(name, (), node)
         return opened or External(name)
-
-    def _may_have_grown(self) -> None:
-        """Account for an unknown module of the job that was executed: it may have registered objects.
-
-        The containers of the job's modules, classes and objects keep their known items and may have more.
-        """
-        todo: list[V] = [value for o in self.opened.values() for value in o.names.values()]
-        seen: set[int] = set()
-        while todo:
-            value = todo.pop()
-            if id(value) in seen:
-                continue
-            seen.add(id(value))
-            if isinstance(value, Box):
-                content = value.content
-                todo.extend(content.values)
-                if content.complete and value.kind != "tuple":
-                    self.journal.set(value.state, "content", replace(content, complete=False))
-            elif isinstance(value, Class):
-                todo.extend(value.names.values())
-            elif isinstance(value, Object):
-                todo.extend([value.cls, *value.attributes.values()])
 
     def _change_path(self, name: str, given: Arguments) -> None:
         """Apply ``sys.path.insert`` and ``append``."""
@@ -209,14 +185,18 @@ class LibraryCalls(JobCalls):
         if chained is None:
             library.method_called(self, owner, name, given, node)
         self.changed_in_place(owner, name, given, node)
-        self._may_fill(given)
+        self._may_fill(dotted, given, owner)
         return result
 
-    def _may_fill(self, given: Arguments) -> None:
-        """Account for a library that may fill the empty containers passed to it."""
-        for keyword in (*given.positional, *given.keywords.values()):
-            if isinstance(keyword, Box) and keyword.content == Content():
-                self.journal.set(keyword.state, "content", Content((), (), False))
+    def _may_fill(self, name: str, given: Arguments, *owner: V) -> None:
+        """Account for a library that may add to what is passed to it, or fill what is empty."""
+        values = [*given.all, *owner]
+        if leaves_arguments(name, values):
+            is_builtin = name.startswith("builtins.")
+            values = [
+                v for v in values if isinstance(v, Box) and not (v.content.values or is_builtin)
+            ]
+        escape(self.journal, values)
 
     def _result(self, dotted: str, given: Arguments, node: ast.expr) -> V:
         if dotted.startswith("?"):

@@ -475,6 +475,13 @@ def _copy(machine: Core, given: Arguments) -> V | None:
     return value
 
 
+def _shallow_copy(machine: Core, given: Arguments) -> V | None:
+    value = _copy(machine, given)
+    if isinstance(value, (Object, LibraryResult)):
+        return replace(value, attributes=dict(value.attributes))
+    return value
+
+
 def _deep_copy(machine: Core, given: Arguments) -> V | None:
     return _deeply_copied(given.positional[0], {}) if given.positional else None
 
@@ -488,7 +495,7 @@ def _deeply_copied(value: V, copies: dict[int, V]) -> V:
         items = tuple(_deeply_copied(item, copies) for item in value.content.values)
         box.state["content"] = replace(value.content, values=items)
         return box
-    if isinstance(value, Object):
+    if isinstance(value, (Object, LibraryResult)):
         copied = copies[id(value)] = replace(value, attributes={})
         for name, attribute in value.attributes.items():
             copied.attributes[name] = _deeply_copied(attribute, copies)
@@ -537,7 +544,7 @@ _FUNCTIONS: dict[str, _Known] = {
     "builtins.any": _any_or_all(True),
     "builtins.all": _any_or_all(False),
     "builtins.print": _print,
-    "copy.copy": _copy,
+    "copy.copy": _shallow_copy,
     "copy.deepcopy": _deep_copy,
     "os.path.join": _join,
     "os.path.abspath": _absolute,

@@ -89,7 +89,6 @@ def _check(view: JobView) -> Claims:
             near = get_close_matches(look.name, known, n=1)
             yield claim_at(
                 look.at,
-                severity=reach.severity(look.at),
                 message=f"{owner} has no {look.name}.",
                 consequence=f"AttributeError: '{owner}' object has no attribute '{look.name}'",
                 fix=f"The wrapped model has it: write .module.{look.name}."

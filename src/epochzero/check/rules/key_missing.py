@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable
 from difflib import get_close_matches
 
 from epochzero.check.program.events import Lookup
-from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant, Items
-from epochzero.check.rule import Claims, JobView, Module, Rule, SourceLocation, claim_at, guarded
+from epochzero.check.rule import Claims, JobView, Rule, SourceLocation, claim_at, guarded
 
 
 def _check(view: JobView) -> Claims:
-    reach = view.reach
     reported: set[SourceLocation] = set()
     for event in view.program.lookups:
         if not _is_missing(event) or event.at.place in reported or guarded(event.at, KeyError):
-            continue
-        if _is_stored_by_callback(event, view.modules):
             continue
         reported.add(event.at.place)
         assert isinstance(event.on, Items)
@@ -26,7 +20,6 @@ def _check(view: JobView) -> Claims:
         near = get_close_matches(event.name, keys, n=1)
         yield claim_at(
             event.at,
-            severity=reach.severity(event.at),
             message=f"The key {event.name!r} does not exist; the keys are "
             f"{', '.join(keys[:8]) or 'none'}.",
             consequence=f"KeyError: {event.name!r}",
@@ -46,25 +39,6 @@ def _is_missing(event: Lookup) -> bool:
         and event.on.complete
         and all(isinstance(key, Constant) for key in event.on.keys)
     )
-
-
-def _is_stored_by_callback(event: Lookup, modules: Iterable[Module]) -> bool:
-    """Whether a function within a function stores the key: a library may have called it, as ``forward`` of a local layer."""
-    for module in modules:
-        if module.path != event.at.place.path or module.tree is None:
-            continue
-        code = code_of(module)
-        for item in code.of(ast.Subscript):
-            function = code.function(item)
-            if (
-                isinstance(item.ctx, ast.Store)
-                and isinstance(item.slice, ast.Constant)
-                and item.slice.value == event.name
-                and function is not None
-                and code.function(function) is not None
-            ):
-                return True
-    return False
 
 
 RULE = Rule(

@@ -1,0 +1,76 @@
+"""What code that is not followed may change: the containers and objects that reach it.
+
+An item or attribute is known to be missing only while all code that could add it was followed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+
+from epochzero.check.program.heap import (
+    BoundFunction,
+    Box,
+    Class,
+    Function,
+    HeapJournal,
+    LibraryResult,
+    Member,
+    Object,
+    Scope,
+    V,
+)
+
+_CALLBACKS = (Function, BoundFunction)
+_JOB_CODE = (*_CALLBACKS, Class, Object)
+_CAREFUL = frozenset({"numpy", "pandas", "torch", "torchvision", "tqdm", "wandb", "yaml"})
+"""Libraries that add nothing to the containers passed to them."""
+
+
+def leaves_arguments(name: str, arguments: Iterable[V]) -> bool:
+    """Whether a library's function adds nothing to its arguments, and calls no code of the job with them."""
+    root = name.partition(".")[0].removesuffix("()")
+    code = _CALLBACKS if root in sys.stdlib_module_names else _JOB_CODE
+    is_careful = root in _CAREFUL or root in sys.stdlib_module_names
+    return is_careful and not any(isinstance(value, code) for value in arguments)
+
+
+def escape(journal: HeapJournal, values: Iterable[V]) -> None:
+    """Account for code that received values and may have added items and attributes to all that they reach."""
+    todo, seen = list(values), set[int]()
+    while todo:
+        value = todo.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        match value:
+            case Box():
+                content = value.content
+                if content.complete and value.kind != "tuple":
+                    journal.set(value.state, "content", replace(content, complete=False))
+                todo += content.values
+            case LibraryResult():
+                value.closed = False
+                todo += value.attributes.values()
+            case Object():
+                todo += [value.cls, *value.attributes.values()]
+            case Class():
+                todo += value.names.values()
+            case Function():
+                todo += _captured(value.scope)
+            case BoundFunction():
+                todo += (
+                    [value.receiver, value.function]
+                    if isinstance(value.function, Function)
+                    else [value.receiver]
+                )
+            case Member():
+                todo.append(value.owner)
+
+
+def _captured(scope: Scope | None) -> Iterable[V]:
+    """The values of the functions around a function, which it may change when it is called."""
+    while scope is not None and scope.parent is not None:
+        yield from scope.names.values()
+        scope = scope.parent
