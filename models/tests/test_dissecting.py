@@ -95,13 +95,15 @@ def test_each_detector_is_exported_and_read_again(
     guard = Guard(net, tmp_path)
     guard.export(tmp_path / "guarded.onnx", data[1].inputs[:2])
     session = runtime.InferenceSession(str(tmp_path / "guarded.onnx"))
-    for inputs in (data[1].inputs[:50], data[1].inputs[:1]):
+    for count in (50, 1, 0):
+        inputs = data[1].inputs[:count]
         guarded = guard(inputs)
         predicted, score, within = session.run(None, {"inputs": inputs.numpy()})
         assert predicted.tolist() == guarded.predicted.tolist()
         assert score == pytest.approx(guarded.score.numpy(), rel=1e-3, abs=1e-4)
         # A threshold is the score of an example, which rounding may move to the other side.
         clear = (guarded.score - dissection.dissector.threshold).abs() > 1e-3 * guarded.score.abs()
+        assert guarded.accepted.shape == (count,)
         assert within[clear.numpy()].tolist() == guarded.within[clear].tolist()
 
 

@@ -21,7 +21,8 @@ def run_onnx(session: Any, outputs: Sequence[str], inputs: Tensor) -> list[Tenso
     name, size = session.get_inputs()[0].name, session.get_inputs()[0].shape[0]
     if not isinstance(size, int) or size == len(inputs):
         return [torch.from_numpy(value) for value in session.run(outputs, {name: inputs.numpy()})]
-    short = -len(inputs) % size
+    # An empty batch is filled too.
+    short = -len(inputs) % size if len(inputs) else size
     filled = functional.pad(inputs, (0, 0) * (inputs.ndim - 1) + (0, short))
     parts = [run_onnx(session, outputs, part) for part in filled.split(size)]  # type: ignore[no-untyped-call]
     return [torch.cat(group)[: len(inputs)] for group in zip(*parts, strict=True)]
