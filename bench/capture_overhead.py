@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from common import SEED, save
+from common import SEED, require_gpus, save
 from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset, dataloader
@@ -193,6 +193,8 @@ def main() -> None:
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--models", nargs="+", default=["gpt2", "resnet18", *_SHORT])
     options = parser.parse_args()
+    if options.device == "cuda":
+        require_gpus()
     torch.set_num_threads(1)
     numbers: dict[str, object] = {}
     with tempfile.TemporaryDirectory(prefix="capture-overhead-") as folder:

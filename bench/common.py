@@ -34,6 +34,7 @@ __all__ = [
     "REPOSITORY",
     "RESULTS",
     "SEED",
+    "SKIPPED",
     "DataFile",
     "LabJob",
     "commit",
@@ -50,6 +51,8 @@ __all__ = [
     "measured_paths",
     "percentile",
     "rate",
+    "require_all",
+    "require_gpus",
     "save",
     "scratch",
     "verdict_of",
@@ -62,6 +65,8 @@ RESULTS = Path(
 ).absolute()
 SEED = 20_200_627
 """Of everything that is drawn at random."""
+SKIPPED = 77
+"""Exit code of a benchmark that lacks what it needs and measures nothing, as in Automake and Meson."""
 STAND_IN = "EPOCHZERO_BENCH_STAND_IN"
 """Environment variable that is set where the CPU stands in for a GPU."""
 
@@ -217,6 +222,21 @@ def save(
     path = RESULTS / f"{name}.json"
     path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"-> {path}")
+
+
+def require_gpus(count: int = 1) -> None:
+    """Ends the program with `SKIPPED` if torch sees fewer GPUs."""
+    import torch
+
+    if (found := torch.cuda.device_count()) < count:
+        print(f"skipped, because of too few GPUs: {count} needed, {found} found by torch")
+        sys.exit(SKIPPED)
+
+
+def require_all(measured: int, planned: int, what: str) -> None:
+    """Ends the program with exit code 1 if something was not measured. The result of the rest is saved before."""
+    if measured < planned or not planned:
+        sys.exit(f"only {measured} of {planned} {what} were measured")
 
 
 def measured_before(name: str) -> Mapping[str, Any]:

@@ -7,11 +7,16 @@ finished. ``DIR/gpu.tar.gz`` is rewritten after each part; it has the result fil
 ``lab/gpu`` and the output of each part. ``--stand-in`` runs the same without a GPU: on the CPU, and for memory on
 the simulated GPU, with longer limits. What it writes proves that the parts work, and nothing about a GPU; each
 result file says so, and ``gpu_stand_in.json`` lists how each part ended.
+
+The exit code is 0 only if all parts, or those of ``--parts``, measured all that they planned; 77 if others were skipped because
+something is missing, such as a second GPU; and 1 if a part measured only some of its cases or nothing, reached its time limit, or
+did not start. ``results/parts.json`` says it of each part.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import signal
@@ -19,19 +24,22 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 # The Python that has torch need not have EpochZero.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
-from common import STAND_IN, measured_before, save
+from common import SKIPPED, STAND_IN, measured_before, save
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parent
 SLOWER = 20
 """So much longer is each limit without a GPU."""
+MEASURED = "measured"
+_ENDS = {0: MEASURED, SKIPPED: "skipped"}
+"""Of a part, by exit code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,7 @@ class Part:
         stand_in: whether it takes ``--stand-in`` where there is no GPU.
         device: whether it takes ``--device``.
         timed: whether it measures time or the memory of the whole GPU, so that nothing else may run.
+        small: arguments for the stand-in, whose numbers say nothing.
     """
 
     name: str
@@ -53,18 +62,19 @@ class Part:
     stand_in: bool = False
     device: bool = False
     timed: bool = True
+    small: tuple[str, ...] = ()
 
 
 PARTS = (
-    Part("memory", ("memory_gpu.py",), 130, stand_in=True, timed=False),
+    Part("memory", ("memory_gpu.py",), 130, stand_in=True, timed=False, small=("--only", "image.py")),
     Part("failures", ("gpu/failures.py", "--which", "together"), 130, stand_in=True, timed=False),
     Part("replay", ("gpu/replays.py",), 130, device=True, timed=False),
-    Part("watch", ("watch_overhead.py", "--steps", "24", "--models", "resnet18", "gpt2"), 70, device=True),
-    Part("fit", ("survive.py",), 80, device=True),
+    Part("watch", ("watch_overhead.py", "--steps", "24", "--models", "resnet18", "gpt2"), 70, device=True, small=("--steps", "1")),
+    Part("fit", ("survive.py",), 80, device=True, small=("--steps", "2", "--size", "8")),
     Part("samples", ("gpu/samples.py",), 60, stand_in=True),
     Part("full", ("gpu/failures.py", "--which", "alone"), 100, stand_in=True),
     Part("hang", ("gpu/nccl_hang.py",), 60, stand_in=True),
-    Part("capture", ("capture_overhead.py", "--steps", "40", "--models", "resnet18", "gpt2"), 90, device=True),
+    Part("capture", ("capture_overhead.py", "--steps", "40", "--models", "resnet18", "gpt2"), 90, device=True, small=("--steps", "1", "--models", "resnet18")),
 )  # fmt: skip
 
 
@@ -86,19 +96,21 @@ def main() -> None:
     for folder in ("results", "output", "lab"):
         (work / folder).mkdir(parents=True, exist_ok=True)
     if options.stand_in:
-        os.environ[STAND_IN] = "1"
+        os.environ |= {STAND_IN: "1", "CUDA_VISIBLE_DEVICES": ""}
     slower = SLOWER if options.stand_in else 1
     end = time.monotonic() + options.seconds * slower
     # So that a run without a GPU can be made part by part.
-    ended: dict[str, str] = {**measured_before("gpu_stand_in").get("parts", {})}
+    before: dict[str, str] = {**measured_before("gpu_stand_in").get("parts", {})}
     wanted = options.parts.split(",")
+    if unknown := set(wanted) - {part.name for part in PARTS}:
+        parser.error(f"unknown parts: {', '.join(sorted(unknown))}")
+    ended = dict.fromkeys(wanted, "not started")
     together = [part for part in PARTS if part.name in wanted and not part.timed]
     groups = [together, *([part] for part in PARTS if part.name in wanted and part.timed)]
     for group in filter(None, groups):
         left = end - time.monotonic()
         if left < 10:
-            print(f"no time left for {', '.join(part.name for part in group)}", flush=True)
-            continue
+            break
         with ThreadPoolExecutor(len(group)) as pool:
             runs = {
                 part.name: pool.submit(
@@ -107,10 +119,20 @@ def main() -> None:
                 for part in group
             }
         ended |= {name: run.result() for name, run in runs.items()}
+        (work / "results" / "parts.json").write_text(json.dumps(ended, indent=1) + "\n")
         _pack(work, out)
         if options.stand_in:
-            good = sum(end.endswith(" 0") for end in ended.values())
-            save("gpu_stand_in", {"parts": ended, "of": len(PARTS), "exited_with_0": good})
+            parts = {**before, **ended}
+            good = list(parts.values()).count(MEASURED)
+            save("gpu_stand_in", {"parts": parts, "of": len(PARTS), "measured": good})
+    print("\n".join(f"{name}: {end}" for name, end in ended.items()))
+    sys.exit(_exit_code(ended.values()))
+
+
+def _exit_code(ends: Iterable[str]) -> int:
+    if rest := set(ends) - {MEASURED}:
+        return SKIPPED if rest == {_ENDS[SKIPPED]} else 1
+    return 0
 
 
 def _command(part: Part, options: argparse.Namespace) -> list[str]:
@@ -118,8 +140,8 @@ def _command(part: Part, options: argparse.Namespace) -> list[str]:
     command = [sys.executable, str(HERE / script), *arguments]
     if part.device:
         command += ["--device", "cpu" if options.stand_in else "cuda"]
-    if part.stand_in and options.stand_in:
-        command.append("--stand-in")
+    if options.stand_in:
+        command += [*part.small, *(["--stand-in"] if part.stand_in else [])]
     if part.name == "memory":
         for option in ("estimates", "rivals"):
             if path := getattr(options, option):
@@ -152,7 +174,8 @@ def _run(part: Part, command: Sequence[str], limit: float, work: Path) -> str:
         ) as process,
     ):
         try:
-            end = f"exit code {process.wait(limit)}"
+            code = process.wait(limit)
+            end = _ENDS.get(code, f"failed with exit code {code}")
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             end = "time limit"

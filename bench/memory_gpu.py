@@ -3,7 +3,8 @@
 An estimate needs no GPU: ``--estimate FILE --gpu H100`` writes those of all cases anywhere, and
 ``--estimates FILE`` reads them where the GPU is. Without the latter they are computed here, at the same time as
 the measurements. Each measurement is appended to ``memory_gpu.jsonl`` next to the result files at once; ``--measured``
-makes the result from such a file, of a run that was cut off. Without a GPU nothing is measured or written.
+makes the result from such a file, of a run that was cut off. Without a GPU nothing is measured or written, and the exit
+code is that of a skipped part; if some cases could not be measured, it is 1.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import RESULTS, save
+from common import RESULTS, SKIPPED, require_all, save
 from memory import errors, estimated, versions
 from rivals.memory import torch_preflight
 
@@ -94,8 +95,8 @@ def main() -> None:
     stand_in = options.stand_in or options.measured
     gpu = presets()[options.gpu] if stand_in else _gpu(options.python)
     if gpu is None:
-        print("no GPU here: nothing is measured, and nothing is written")
-        return
+        print("skipped, because it needs a GPU and torch sees none")
+        sys.exit(SKIPPED)
     measure = _measured
     if options.measured:
         before = _read(options.measured)
@@ -144,8 +145,9 @@ def main() -> None:
     for row in failed:
         why = row.get("measuring") or row.get("error")
         print(f"{' '.join(row['program']):80} failed: {why[-300:]}")
-    if not options.only:
+    if options.stand_in or not options.only:
         save("memory_gpu", numbers, rivals={**used, **rivals})
+    require_all(len(rows), len(cases), "cases")
 
 
 def _estimates(cases: Sequence[Sequence[str]], gpu: GPU, python: str) -> dict[str, Any]:

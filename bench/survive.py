@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from common import SEED, save
+from common import SEED, require_gpus, save
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -323,6 +323,8 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=32, help="examples of a batch")
     parser.add_argument("--device", choices=("cpu", "cuda"), help="default: a GPU if there is one")
     options = parser.parse_args()
+    if options.device == "cuda":
+        require_gpus()
     if not CUDA:
         torch.set_num_threads(1)
     numbers = {

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import torch
-from common import SEED, save
+from common import SEED, require_gpus, save
 from torch import nn
 from torch.nn import functional
 
@@ -239,6 +239,8 @@ def main() -> None:
     parser.add_argument("--no-memory", action="store_true")
     parser.add_argument("--peak", nargs=3, metavar=("MODEL", "WAY", "FILE"))
     options = parser.parse_args()
+    if options.device == "cuda":
+        require_gpus()
     torch.set_num_threads(1)
     if options.peak:
         peak(*options.peak, options.device)

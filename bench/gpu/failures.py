@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import LAB, REPOSITORY, save
+from common import LAB, REPOSITORY, require_all, require_gpus, save
 
 JOBS = LAB / "gpu" / "jobs"
 AT_ONCE = max(1, min(6, (os.cpu_count() or 1) // 2))
@@ -39,6 +39,8 @@ def main() -> None:
     )
     parser.add_argument("names", nargs="*", help="jobs; default: all")
     options = parser.parse_args()
+    if not (options.judge or options.stand_in):
+        require_gpus()
     names = options.names or sorted(path.parent.name for path in JOBS.glob("*/job.toml"))
     described = {
         name: tomllib.loads((JOBS / name / "job.toml").read_text("utf-8")) for name in names
@@ -69,6 +71,8 @@ def main() -> None:
     if not options.names:
         which = "recorded" if options.judge else options.which or "all"
         save(f"gpu_failures_{which}", numbers)
+    judged = [numbers[way]["jobs"] for way in ("from_the_log", "from_run") if way in numbers]
+    require_all(min(judged), len(rows), "jobs")
 
 
 def _copied_lab() -> Path:

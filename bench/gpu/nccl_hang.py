@@ -1,6 +1,6 @@
 """A real hang of NCCL on two GPUs, under `epochzero run`: the flight recorder's dump names the rank and the line.
 
-Skipped with fewer than two GPUs, which the result file says. ``--stand-in`` runs the same program on two processes of
+Skipped with fewer than two GPUs. ``--stand-in`` runs the same program on two processes of
 the CPU, which write no dump.
 """
 
@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import save
+from common import require_all, require_gpus, save
+
+from epochzero.run.observers.hangs import HANG_CODE
 
 PROGRAM = """
 import os
@@ -47,14 +49,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--stand-in", action="store_true", help="without a GPU")
     stand_in = parser.parse_args().stand_in
-    count = torch.cuda.device_count()
-    numbers: dict[str, Any] = {"gpus": count}
-    if count < 2 and not stand_in:
-        numbers["skipped"] = "a hang of NCCL needs two GPUs"
-    else:
-        numbers |= _hung()
+    if not stand_in:
+        require_gpus(2)
+    numbers = {"gpus": torch.cuda.device_count(), **_hung()}
     print(json.dumps(numbers, indent=1))
     save("gpu_nccl_hang", numbers)
+    require_all(numbers["exit_code"] == HANG_CODE, 1, "hangs")
 
 
 def _hung() -> dict[str, Any]:

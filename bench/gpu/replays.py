@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import save
+from common import require_all, require_gpus, save
 
 PROGRAM = """
 import sys
@@ -67,11 +67,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
     options = parser.parse_args()
+    if options.device == "cuda":
+        require_gpus()
     with ThreadPoolExecutor(len(CASES)) as pool:
         found = pool.map(lambda case: played(case, options.device), CASES)
-        numbers = {"device": options.device, **dict(zip(CASES, found, strict=True))}
+        rows = dict(zip(CASES, found, strict=True))
+    numbers = {"device": options.device, **rows}
     print(json.dumps(numbers, indent=1))
     save("gpu_replay", numbers)
+    ways = [row[way] for row in rows.values() for way in ("cpu", "gpu") if way in row]
+    require_all(sum("exactness" in way for way in ways), len(ways), "replays")
 
 
 def played(case: str, device: str) -> dict[str, Any]:

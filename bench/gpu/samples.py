@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import save
+from common import require_all, require_gpus, save
 
 from epochzero.run.records.journal import NAME, read_journal
 from epochzero.run.records.model import Sample
@@ -78,6 +78,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0)
     options = parser.parse_args()
     device = "cpu" if options.stand_in else "cuda"
+    if not options.stand_in:
+        require_gpus()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "train.py").write_text(PROGRAM)
@@ -109,6 +111,13 @@ def main() -> None:
         print(done.stderr[-1500:])
     print(json.dumps(numbers, indent=1))
     save("gpu_samples", numbers)
+    sampled = numbers["compared"]["samples" if options.stand_in else "pairs"]
+    done_well = [
+        not done.returncode,
+        bool(sampled),
+        *("error" not in dry for dry in numbers["dry_run"].values()),
+    ]
+    require_all(sum(done_well), len(done_well), "parts")
 
 
 class NvidiaSmi:
