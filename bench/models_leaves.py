@@ -28,7 +28,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -112,11 +112,12 @@ def main() -> None:
     parser.add_argument(
         "--go-on", action="store_true", help="with what the kept result has not tried"
     )
+    parser.add_argument("--again", nargs="*", default=[], metavar="COMMIT", help="that tried mutants of the kept result, to try these again")  # fmt: skip
     options = parser.parse_args()
     torch.set_num_threads(1)
     ends = time.monotonic() + 60 * options.minutes
     mutants = [each for each in _mutants(options.mutants) if not options.only or each[1].leaf in options.only]  # fmt: skip
-    known = _kept() if options.go_on else {}
+    known = _kept(options.again) if options.go_on else {}
     tried = [known[key] for each in mutants if (key := _key(*each)) in known]
     waiting = [each for each in mutants if _key(*each) not in known]
     healthy: dict[str, Healthy] = {}
@@ -135,12 +136,12 @@ def main() -> None:
         _keep(tried, len(mutants))
 
 
-def _kept() -> dict[Key, Tried]:
-    """What the kept result has tried."""
+def _kept(again: Sequence[str]) -> dict[Key, Tried]:
+    """What the kept result has tried, without what these commits did."""
     kept = json.loads((RESULTS / "models_leaves.json").read_text(encoding="utf-8"))
     commit = kept["versions"]["epochzero_commit"]
     found = [_read({"commit": commit} | one) for one in kept["numbers"]["mutants_tried"]]
-    return {one.mutant: one for one in found}
+    return {one.mutant: one for one in found if one.commit not in again}
 
 
 def _read(one: dict[str, Any]) -> Tried:

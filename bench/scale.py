@@ -28,9 +28,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +62,15 @@ ATTEMPTS = 3
 ROWS_AT_ONCE = 5_000
 FITTED = 3
 """So many of the smallest runs the model gets."""
-KILLED_AFTER = (0.05, 0.8)
-"""Share of the time of a run that nobody disturbs, which Ray or a busy machine makes longer."""
+ROWS_POLLED_EVERY_S = 0.02
+EARLY = 0.1
+"""Share of the drivers that are disturbed before they have written a row. Such kills test little and are not counted with the others."""
 WORKERS = (b"forkserver", b"ray::_call", b"ray::IDLE")
 """In their command lines. Ray's agents begin with `ray::` too, and a node ends with its agents."""
+KILLS_A_LIFE = 3
+"""From the first row on, at moments that do not depend on each other."""
 DRIVERS = 0.25
-"""Share of the kills. A driver that is killed before its workers have begun tests little, so most are theirs."""
+"""Share of the kills. The others are of workers, since a new driver takes longer to start."""
 
 Numbers = Mapping[str, Any]
 
@@ -431,67 +434,123 @@ def _ray_kills(options: argparse.Namespace, before: Numbers) -> Numbers:
         return _kills("ray", options, before, cluster)
 
 
+@dataclass(frozen=True, slots=True)
+class Life:
+    """Of a driver that nobody disturbs.
+
+    Attributes:
+        seconds_before: from its start until the first rows of the result are written.
+        seconds_after: from then until its end.
+    """
+
+    seconds_before: float
+    seconds_after: float
+
+
 def _kills(
     engine: str, options: argparse.Namespace, before: Numbers, cluster: _Cluster | None = None
 ) -> Numbers:
     """Ends workers and drivers by SIGKILL at random moments, until so many were ended."""
     count = options.kill_logs
-    before = before if before.get("logs") == count else {}
-    done = dict(before.get("kills", {"driver": 0, "worker": 0}))
+    # Results without it have kills of drivers that had hardly begun.
+    before = before if before.get("logs") == count and "undisturbed" in before else {}
+    done = dict(before.get("kills", {"driver": 0, "worker": 0, "before_the_first_row": 0}))
     complete = before.get("results", 0)
     wrong = before.get("results_with_a_loss_or_repeat", 0)
     draw = random.Random(SEED + sum(done.values()))
     began = time.monotonic()
-    undisturbed = _run(count, engine, 2, cluster=cluster).seconds
-    while sum(done.values()) < options.kills and time.monotonic() < options.ends:
+    command = _command(_source(count), "", engine, 2)
+    command += ["--address", cluster.address] if cluster else []
+    environment = {**os.environ, TOKEN: cluster.token if cluster else secrets.token_hex(8)}
+    life: Life | None = None
+
+    def enough() -> bool:
+        return done["driver"] + done["worker"] >= options.kills or time.monotonic() > options.ends
+
+    while life is None or not enough():
         with tempfile.TemporaryDirectory() as folder:
-            command = _command(_source(count), f"{folder}/out", engine, 2)
-            command += ["--address", cluster.address] if cluster else []
-            token = cluster.token if cluster else secrets.token_hex(8)
-            _until_complete(command, token, done, options, undisturbed, draw)
+            out = Path(folder, "out")
+            command[command.index("--out") + 1] = str(out)
+            if life is None:
+                life = _undisturbed(_Driver(command, environment, out))
+                continue
+            while not _ended_by_itself(
+                _Driver(command, environment, out), life, done, enough, draw
+            ):
+                pass
             complete += 1
-            wrong += not _is_exact(f"{folder}/out", count)
+            wrong += not _is_exact(out, count)
             print(f"    {done}, {complete} results, {wrong} wrong", flush=True)
     return {
         "logs": count,
         "kills": done,
         "results": complete,
         "results_with_a_loss_or_repeat": wrong,
-        "seconds_undisturbed": round(undisturbed, 1),
+        "undisturbed": asdict(life),
         "seconds": round(before.get("seconds", 0) + time.monotonic() - began, 1),
         "load_average": os.getloadavg()[0],
     }
 
 
-def _until_complete(
-    command: Sequence[str],
-    token: str,
+class _Driver:
+    """A command that writes a result, started.
+
+    Args:
+        out: directory of the result, which may have parts of an earlier driver.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], out: Path) -> None:
+        self.token, self._out = environment[TOKEN], out
+        self.parts_before = self.parts
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
+
+    @property
+    def parts(self) -> int:
+        return sum(1 for _ in self._out.glob("part-*.parquet"))
+
+    def wait_for_rows(self) -> None:
+        while self.process.poll() is None and self.parts == self.parts_before:
+            time.sleep(ROWS_POLLED_EVERY_S)
+
+
+def _undisturbed(driver: _Driver) -> Life:
+    began = time.perf_counter()
+    driver.wait_for_rows()
+    first = time.perf_counter()
+    if status := driver.process.wait():
+        sys.exit(f"the driver ended with {status}")
+    return Life(round(first - began, 2), round(time.perf_counter() - first, 2))
+
+
+def _ended_by_itself(
+    driver: _Driver,
+    life: Life,
     done: dict[str, int],
-    options: argparse.Namespace,
-    undisturbed: float,
+    enough: Callable[[], bool],
     draw: random.Random,
-) -> None:
-    """Starts the same command until it has ended by itself."""
-    while True:
-        driver = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, env={**os.environ, TOKEN: token}
-        )
-        while driver.poll() is None:
-            time.sleep(draw.uniform(*KILLED_AFTER) * undisturbed)
-            enough = sum(done.values()) >= options.kills or time.monotonic() > options.ends
-            if enough or driver.poll() is not None:
-                driver.wait()
-            elif draw.random() < DRIVERS:
-                driver.kill()
-                driver.wait()
-                done["driver"] += 1
-            elif workers := _workers_of(token, driver.pid):
-                os.kill(draw.choice(workers), signal.SIGKILL)
-                done["worker"] += 1
-        if driver.returncode == 0:
-            return
-        if driver.returncode != -signal.SIGKILL:
-            sys.exit(f"the driver ended with {driver.returncode}")
+) -> bool:
+    """Kills the workers of a driver, and perhaps the driver, at moments that are spread over its life."""
+    process, early = driver.process, draw.random() < EARLY
+    while process.poll() is None:
+        if early:
+            time.sleep(draw.uniform(0, life.seconds_before))
+        else:
+            driver.wait_for_rows()
+            time.sleep(draw.expovariate(KILLS_A_LIFE / life.seconds_after))
+        if enough() or process.poll() is not None:
+            break
+        early, which = False, "driver" if draw.random() < DRIVERS else "worker"
+        workers = _workers_of(driver.token, process.pid)
+        if which == "worker" and not workers:
+            continue
+        with suppress(ProcessLookupError):
+            os.kill(process.pid if which == "driver" else draw.choice(workers), signal.SIGKILL)
+            done[which if driver.parts > driver.parts_before else "before_the_first_row"] += 1
+        if which == "driver":
+            break
+    if process.wait() not in (0, -signal.SIGKILL):
+        sys.exit(f"the driver ended with {process.returncode}")
+    return process.returncode == 0
 
 
 def _workers_of(token: str, driver: int) -> list[int]:
@@ -506,12 +565,10 @@ def _workers_of(token: str, driver: int) -> list[int]:
     return found
 
 
-def _is_exact(out: str, count: int) -> bool:
+def _is_exact(out: Path, count: int) -> bool:
     """Whether each log has one row, and none of them says that its worker was lost."""
-    parts = json.loads(Path(out, "manifest.json").read_bytes())["parts"]
-    tables = [
-        pyarrow.parquet.read_table(Path(out, part), columns=["id", "error"]) for part in parts
-    ]
+    parts = json.loads((out / "manifest.json").read_bytes())["parts"]
+    tables = [pyarrow.parquet.read_table(out / part, columns=["id", "error"]) for part in parts]
     rows = pyarrow.concat_tables(tables)
     names = set(rows["id"].to_pylist())
     lost = [error for error in rows["error"].to_pylist() if "worker" in error]
