@@ -39,7 +39,6 @@ BENCHMARKS = {
     "models_fairness": (),
     "models_generate": (),
     "models_leaves": (),
-    "models_search": (),
     "scale": (),
     "serve_pages": (),
     "store": (),
