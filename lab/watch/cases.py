@@ -19,7 +19,17 @@ WATCH = Path(__file__).resolve().parent
 FRESH = WATCH / "fresh"
 FAMILIES = WATCH / "families"
 VARIED = WATCH / "varied"
-PAIRED = ("relations", "ranks", "ranks_2", "silent", "objectives", "blind", "blind_2", "blind_3", "blind_4")
+PAIRED = (
+    "relations",
+    "ranks",
+    "ranks_2",
+    "silent",
+    "objectives",
+    "blind",
+    "blind_2",
+    "blind_3",
+    "blind_4",
+)
 """Collections of healthy trainings in ``healthy``, with faults and variants of them in ``cases.toml``."""
 EVALUATIONS = WATCH / "evaluations.json"
 """Which held-out programs a script has read, and when: each time makes its figure worth a little less."""
