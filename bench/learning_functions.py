@@ -30,7 +30,6 @@ from epochzero.locate.functions.table import FunctionTable
 from epochzero.locate.mentions import mentions
 from epochzero.locate.query import query_of
 from epochzero.locate.ranker import Trees, ranked
-from epochzero.locate.search import shares_of
 from epochzero.locate.techniques.combined import Combined
 from epochzero.study.localization.bugs import Bug, BugCase, bugs_of, by_project, cases_of, clones
 
@@ -163,10 +162,10 @@ def _example(
 ) -> FunctionExample:
     query, corpus = query_of(case.bug.report), case.corpus
     mentioned = mentions(query, corpus)
-    combined = shares_of(Combined().scores(query, corpus))
+    combined = Combined().scores(query, corpus)
     units = Context(query, corpus, 0.0).unit_scores[:, ALL]
     first = FunctionContext(table, query, corpus, combined, mentioned)
-    context = FunctionContext(table, query, corpus, shares_of(learned), mentioned)
+    context = FunctionContext(table, query, corpus, learned, mentioned)
     start = time.perf_counter()
     rows = chosen(context.guess)
     names, features = features_of(Candidates(context, rows))

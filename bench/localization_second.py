@@ -33,12 +33,11 @@ from epochzero.code import Cache, Repository
 from epochzero.code.words import words
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.features import features_of
-from epochzero.locate.functions.context import FunctionContext
+from epochzero.locate.functions.context import FunctionContext, shares_of
 from epochzero.locate.functions.table import FunctionTable
 from epochzero.locate.mentions import mentions
 from epochzero.locate.query import Query, query_of
 from epochzero.locate.ranker import Trees, ranked
-from epochzero.locate.search import shares_of
 from epochzero.study.localization.bugs import BugCase, bugs_of, by_project, cases_of, clones
 from epochzero.study.localization.ranks import Ranked
 from epochzero.study.localization.ranks import ranked as ranks_of

@@ -72,5 +72,32 @@ def test_a_shown_line_is_found_where_it_is_now(ranked: Callable[..., list[Functi
     assert ranked("Crash", trace)[0].number == 9
 
 
+def test_the_source_of_a_frame_is_that_of_its_file_alone(
+    make_corpus: Callable[[Mapping[str, str]], Corpus],
+) -> None:
+    source = "def read(path):\n    samples = parse(path)\n"
+    corpus = make_corpus({"io/read.py": source, "other.py": source})
+    query = query_of(
+        Report("Crash", 'File "/x/io/read.py", line 9, in read\n    samples = parse(path)\n')
+    )
+    scorer = LineScorer(query, corpus, mentions(query, corpus))
+    shown = {
+        corpus.paths[document]: [
+            line.number
+            for line in scorer.lines(document, (1, 2), source.split("\n"), 1.0)
+            if line.shown
+        ]
+        for document in range(2)
+    }
+    assert shown == {"io/read.py": [2], "other.py": []}
+
+
+def test_the_innermost_frame_comes_first(ranked: Callable[..., list[FunctionLine]]) -> None:
+    outer = 'File "/x/io/read.py", line 4, in read\n    samples = parse(path)\n'
+    inner = 'File "/x/io/read.py", line 9, in read\n    samples = samples[:limit]\n'
+    assert ranked("Crash", outer + inner)[0].number == 9
+    assert ranked("Crash", inner + outer)[0].number == 4
+
+
 def test_nothing_in_common(ranked: Callable[..., list[FunctionLine]]) -> None:
     assert ranked("unrelated") == []

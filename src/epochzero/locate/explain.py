@@ -251,10 +251,11 @@ class Explainer:
             # The one with most words of the report; the latest if none has any.
             like = max(recent, key=lambda change: self._in_common(change.message))
             day = datetime.fromtimestamp(like.time, UTC).strftime("%Y-%m-%d")
-            times = "one fix" if len(recent) == 1 else f"{len(recent)} fixes"
+            many = f"{len(recent)} fixes in the year before, such as"
+            times = "one fix in the year before," if len(recent) == 1 else many
             subject = _short(like.message.partition("\n")[0])
             whose = "" if unit is None else "its file had "
-            text = f"{whose}{times} in the year before, such as on {day}: {subject}"
+            text = f"{whose}{times} on {day}: {subject}"
             yield Reason("history", text)
 
     def _in_common(self, text: str) -> float:

@@ -7,6 +7,7 @@ they share with the report.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from epochzero.locate.query import NOTEBOOK_ARROW, PARTS, Query
 
 SHOWN, COUNTED = 1.0, 0.5
 """What a line gains when the report shows it, and when a frame has its number, which may be of
-another version; words give a line at most 1."""
+another version: half as much for the outermost of many frames. Words give a line at most 1."""
 SHORTEST_SHOWN = 10
 """Characters; a shorter line occurs in many places."""
 _COMMENT = re.compile(r"\s*(?:#|//|/\*|\*|$)")
@@ -52,11 +53,13 @@ class LineScorer:
         self._shown = {
             line.strip() for line in NOTEBOOK_ARROW.sub("", query.texts["all"]).split("\n")
         }
-        self._counted = {
-            (mention.document, mention.frame.line)
-            for mention in mentioned
-            if mention.frame is not None
-        }
+        depth = {frame: n / len(query.frames) for n, frame in enumerate(query.frames, 1)}
+        self._printed: defaultdict[str, dict[int, float]] = defaultdict(dict)
+        self._counted: dict[tuple[int, int | None], float] = {}
+        for mention in mentioned:  # the innermost frame last, and it counts most
+            if (frame := mention.frame) is not None:
+                self._printed[frame.code][mention.document] = (1 + depth[frame]) / 2
+                self._counted[mention.document, frame.line] = (1 + depth[frame]) / 2
 
     def lines(
         self, document: int, span: tuple[int, int], content: Sequence[str], score: float
@@ -75,11 +78,17 @@ class LineScorer:
         best = max(own, default=0.0) or 1.0
         for number, (text, value) in enumerate(zip(texts, own, strict=True), start):
             bare = text.strip()
-            shown = len(bare) >= SHORTEST_SHOWN and bare in self._shown
-            counted = (document, number) in self._counted
+            shown = self._is_shown(document, bare) if len(bare) >= SHORTEST_SHOWN else 0.0
+            counted = self._counted.get((document, number), 0.0)
             if value or shown or counted:
                 gain = SHOWN * shown + COUNTED * counted
-                yield FunctionLine(number, bare, score + value / best + gain, shown or counted)
+                yield FunctionLine(number, bare, score + value / best + gain, gain > 0)
+
+    def _is_shown(self, document: int, bare: str) -> float:
+        """How surely the report means this line; a frame's source line is one of the frame's file only."""
+        if bare in self._printed:
+            return self._printed[bare].get(document, 0.0)
+        return float(bare in self._shown)
 
     def _words(self, text: str) -> float:
         return sum(self._weight.get(word, 0.0) for word in set(words(text)))

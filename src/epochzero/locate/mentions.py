@@ -23,7 +23,7 @@ class Mention:
     Attributes:
         document: the file's number in the corpus.
         kind: ``frame``, ``path`` or ``module``.
-        text: as written in the report.
+        text: as written in the report; of a dotted name the part that names the module.
         strength: how clearly it is meant, 0 to 1.
         frame: of a traceback; None for the other kinds.
     """
@@ -123,7 +123,7 @@ def _modules(query: Query, corpus: Corpus) -> Iterator[Mention]:
     for name in sorted(query.modules):
         parts = name.split(".")
         for end in range(len(parts), 1, -1):
-            document = corpus.modules.get(".".join(parts[:end]))
-            if document is not None:
-                yield Mention(document, "module", name, MODULE_STRENGTH)
+            module = ".".join(parts[:end])
+            if (document := corpus.modules.get(module)) is not None:
+                yield Mention(document, "module", module, MODULE_STRENGTH)
                 break

@@ -58,11 +58,12 @@ _COMPOUND = re.compile(r"[a-z][A-Z]|[A-Z][a-z]+[A-Z]|_")
 
 @dataclass(frozen=True, slots=True)
 class CalledFrame:
-    """A frame of a traceback in a report: the file as printed, with ``/``, and the function."""
+    """A frame of a traceback in a report: the file as printed, with ``/``, the function and the source line."""
 
     file: str
     line: int | None
     function: str
+    code: str = ""
 
 
 @dataclass(frozen=True)
@@ -201,15 +202,19 @@ def _frames(text: str) -> tuple[CalledFrame, ...]:
     )
     ends = [*(start for start, _ in found[1:]), len(text)]
     return tuple(
-        CalledFrame(_slashes(match["file"]), _line_of(match, text, end), match["function"] or "")
-        for (_, match), end in zip(found, ends, strict=False)
+        _frame(match, text[match.end() : end]) for (_, match), end in zip(found, ends, strict=False)
     )
 
 
-def _line_of(match: re.Match[str], text: str, end: int) -> int | None:
-    """The line of a frame whose source lines end at some place in the text."""
-    found = match if match["line"] else NOTEBOOK_ARROW.search(text, match.end(), end)
-    return int(found["line"]) if found else None
+def _frame(match: re.Match[str], below: str) -> CalledFrame:
+    """A frame with the source that is printed below it: an arrow marks the failing line, or there is only one."""
+    arrow = NOTEBOOK_ARROW.search(below)
+    line = match["line"] or (arrow and arrow["line"])
+    source = below[arrow.end() :] if arrow else below.partition("\n")[2]
+    code = source.partition("\n")[0].strip()
+    return CalledFrame(
+        _slashes(match["file"]), int(line) if line else None, match["function"] or "", code
+    )
 
 
 def _parts(report: Report) -> tuple[str, str, str]:

@@ -32,12 +32,6 @@ FUNCTIONS_SHOWN = 3
 """So many of the best functions of a file are in its excerpt."""
 
 
-def shares_of(scores: Floats) -> Floats:
-    """Scores of any scale between 0, the least, and 1, the best."""
-    least, best = (float(scores.min()), float(scores.max())) if len(scores) else (0.0, 0.0)
-    return np.asarray((scores - least) / ((best - least) or 1.0), np.float32)
-
-
 @dataclass
 class Tree:
     """The files at one moment, and what was built of them.
@@ -145,8 +139,7 @@ class Search:
     def _best_functions(self) -> Iterator[tuple[int, float]]:
         """The numbers of functions with their scores."""
         functions = self.tree.functions
-        files = shares_of(self.scores)
-        scores = functions.scores(self.query, self.corpus, files, self._mentioned)
+        scores = functions.scores(self.query, self.corpus, self.scores, self._mentioned)
         order = np.argsort(-scores, kind="stable")
         for number in order[self._related[functions.document[order]]].tolist():
             yield number, float(scores[number])

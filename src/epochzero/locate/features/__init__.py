@@ -12,7 +12,7 @@ import numpy as np
 
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.features.changes import changes
-from epochzero.locate.features.context import Context
+from epochzero.locate.features.context import Context, ranks
 from epochzero.locate.features.graph import graph
 from epochzero.locate.features.lexical import lexical
 from epochzero.locate.features.literature import literature
@@ -76,10 +76,7 @@ def features_of(query: Query, corpus: Corpus) -> tuple[tuple[str, ...], Floats]:
     for group in GROUPS.values():
         columns |= group(context)
     for name in RANKED:
-        order = np.argsort(-columns[name], kind="stable")
-        ranks = np.empty(len(order), np.float32)
-        ranks[order] = np.arange(len(order))
-        columns[f"rank_{name}"] = np.log1p(ranks)
+        columns[f"rank_{name}"] = np.log1p(ranks(columns[name]))
     for name in STANDARD:
         values = columns[name]
         columns[f"standard_{name}"] = (values - values.mean()) / (values.std() + 1e-6)

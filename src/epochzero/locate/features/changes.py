@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochzero.locate.corpus import Bags, bag_of
-from epochzero.locate.features.context import ALL, SUMMARY, Context, share
+from epochzero.locate.features.context import ALL, SUMMARY, Context, ranks, share
 from epochzero.locate.index import Columns, Floats, bm25
 from epochzero.locate.query import PARTS
 
@@ -75,12 +75,8 @@ def _counts(context: Context) -> Columns:
         "fixes_share": share(fixes),
         "fix_cache_share": share(fix_cache),
         "activity_share": share(activity),
-        "recency_rank": np.asarray(_rank(-last_change) / max(1, n), np.float32),
+        "recency_rank": ranks(-last_change) / np.float32(max(1, n)),
     }
-
-
-def _rank(scores: Floats) -> Floats:
-    return np.argsort(np.argsort(-scores, kind="stable"), kind="stable").astype(np.float32)
 
 
 def _messages(context: Context) -> Columns:

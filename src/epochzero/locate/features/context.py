@@ -21,6 +21,13 @@ def share(scores: Floats) -> Floats:
     return np.asarray(scores / best if best > 0 else scores * 0, np.float32)
 
 
+def ranks(scores: Floats) -> Floats:
+    """The rank of each score, the highest being 0."""
+    found = np.empty(len(scores), np.float32)
+    found[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
+    return found
+
+
 class Context:
     """A query against a corpus.
 

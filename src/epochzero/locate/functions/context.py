@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from epochzero.locate.corpus import Corpus
+from epochzero.locate.features.context import ALL
 from epochzero.locate.functions.table import NO_ROWS, FunctionTable
 from epochzero.locate.index import K1, Floats, bm25
 from epochzero.locate.mentions import Mention
-from epochzero.locate.query import PARTS, Query
+from epochzero.locate.query import Query
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,7 +29,6 @@ B = 0.3
 """Of BM25: a long function is punished less than a long file, since it has more room for a bug."""
 FILE, NAME, PATH, FRAME, NAMED, AROUND = 1.2, 0.5, 0.4, 0.8, 0.3, 0.3
 """Weights relative to 1 for a function's own lines; `docs/locate.md` has their effect."""
-ALL = PARTS.index("all")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +83,7 @@ class FunctionContext:
         self.table = table
         self.query = query
         self.corpus = corpus
-        self.files = _between(files)
+        self.files = shares_of(files)
         self.mentioned = mentioned
 
     @cached_property
@@ -175,7 +175,7 @@ class FunctionContext:
         return found[::-1]
 
 
-def _between(scores: Floats) -> Floats:
+def shares_of(scores: Floats) -> Floats:
     """Scores of any scale from 0 for the least to 1 for the best."""
     least, best = float(scores.min(initial=np.inf)), float(scores.max(initial=-np.inf))
     return (scores - least) / (best - least) if best > least else np.zeros_like(scores)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from epochzero.code.words import IDENTIFIER, words
+from epochzero.locate.features.context import SUMMARY, ranks, share
 from epochzero.locate.functions.context import FunctionContext, Occurrences
 from epochzero.locate.functions.table import NO_ROWS
 from epochzero.locate.index import Floats
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 Columns = dict[str, Floats]
 
-SUMMARY = PARTS.index("summary")
 FAR = 30
 """The distance of a frame that is not there."""
 SPREAD = 20
@@ -113,7 +113,7 @@ def features_of(candidates: Candidates) -> tuple[tuple[str, ...], Floats]:
     for group in _GROUPS:
         columns |= group(candidates)
     for name in _RANKED:
-        columns[f"rank_{name}"] = np.log1p(_ranks(columns[name]))
+        columns[f"rank_{name}"] = np.log1p(ranks(columns[name]))
         columns[f"file_rank_{name}"] = np.log1p(_ranks_within(columns[name], candidates.of_file))
     values = [np.asarray(column, np.float32) for column in columns.values()]
     return tuple(columns), np.stack(values, axis=1)
@@ -129,8 +129,8 @@ def _lexical(candidates: Candidates) -> Columns:
     for number, part in enumerate(PARTS):
         lines = candidates.lines.scores(weights[:, number], n)
         names = candidates.names.scores(weights[:, number], n)
-        columns[f"lines_{part}"] = _share(lines)
-        columns[f"name_{part}"] = _share(names)
+        columns[f"lines_{part}"] = share(lines)
+        columns[f"name_{part}"] = share(names)
         if part in ("all", "summary"):
             columns[f"lines_{part}_plain"] = lines / (float(weights[:, number].sum()) + 1e-6)
             columns[f"file_share_{part}"] = lines / _per(np.add, lines, candidates.of_file)
@@ -227,7 +227,7 @@ def _files(candidates: Candidates) -> Columns:
     ordered = np.sort(scores)[::-1]
     low = float(ordered[min(SPREAD, len(ordered)) - 1])
     relative = (scores - low) / ((float(ordered[0]) - low) or 1.0)
-    rank = _ranks(scores)
+    rank = ranks(scores)
     following = ordered[np.minimum(rank.astype(np.int64) + 1, len(ordered) - 1)]
     gap = (scores - following) / ((float(ordered[0]) - low) or 1.0)
     columns: Columns = {
@@ -337,23 +337,11 @@ _RANKED = ("guess", "lines_all", "lines_summary", "name_all", "name_summary")
 """Columns whose rank among the candidates, and among those of the file, is a feature too."""
 
 
-def _share(scores: Floats) -> Floats:
-    """Scores as a share of the best."""
-    return scores / max(float(scores.max(initial=0.0)), 1e-9)
-
-
 def _per(how: np.ufunc, scores: Floats, group: NDArray[np.int64]) -> Floats:
     """The sum or the best of each candidate's group, never 0."""
     found = np.full(int(group.max(initial=0)) + 1, 1e-9, np.float32)
     how.at(found, group, scores)
     return found[group]
-
-
-def _ranks(scores: Floats) -> Floats:
-    """The rank of each, from 0."""
-    ranks = np.empty(len(scores), np.float32)
-    ranks[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
-    return ranks
 
 
 def _ranks_within(scores: Floats, group: NDArray[np.int64]) -> Floats:
