@@ -35,6 +35,28 @@ def dry(
     )
 
 
+def test_a_job_that_does_not_compile_imports_no_compiler(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="the script trains with torch")
+    checked = dry(
+        tmp_path,
+        """
+        import sys, torch
+        layer = torch.nn.Linear(4, 4)
+        optimizer = torch.optim.AdamW(layer.parameters())
+        for _ in range(3):
+            optimizer.zero_grad()
+            layer(torch.ones(2, 4)).sum().backward()
+            optimizer.step()
+        assert "torch._dynamo" not in sys.modules
+        assert torch.compile(layer)(torch.ones(2, 4)).shape == (2, 4)
+        import torch._dynamo
+        optimizer.step()
+        """,
+    )
+    assert [finding.message for finding in checked.findings] == []
+    assert checked.dry[0].ended == "finished"
+
+
 LIGHTNING = """
 import torch, lightning
 from torch.utils.data import DataLoader, TensorDataset

@@ -17,6 +17,7 @@ import torch.distributed
 from torch.distributed.device_mesh import DeviceMesh
 from torch.overrides import TorchFunctionMode
 
+from epochzero.injected.compilation import leave_uncompiled
 from epochzero.injected.gpus.device import pretended
 
 Assume = Callable[[str], None]
@@ -54,17 +55,8 @@ def install(
     torch.load = _loading_to_cpu(torch.load)
     torch.nn.Module.to = _moving(torch.nn.Module.to)  # type: ignore[method-assign]
     torch.set_default_device = _without_device(torch.set_default_device)
-    torch.compile = functools.partial(_uncompiled, assume_once)
-    torch.nn.Module.compile = lambda *_, **__: assume_once(_UNCOMPILED)  # type: ignore[method-assign]
+    leave_uncompiled(torch, assume_once)
     _spread_on_cpu(assume_once)
-
-
-_UNCOMPILED = "torch.compile is left out: the program runs as written"
-
-
-def _uncompiled(assume_once: Assume, model: Any = None, *_: Any, **__: Any) -> Any:
-    assume_once(_UNCOMPILED)
-    return (lambda function: function) if model is None else model
 
 
 class _OnCpu(TorchFunctionMode):

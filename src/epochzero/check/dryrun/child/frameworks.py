@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from types import ModuleType, SimpleNamespace
@@ -37,8 +38,50 @@ def adjusted(
         "transformers.trainer": frameworks.transformers,
         "keras.src.optimizers.base_optimizer": _steps_as_of_torch,
         "keras.src.trainers.epoch_iterator": frameworks.keras_batches,
+        "torch._compile": _without_compiler,
+        "torch.optim.optimizer": _steps_without_compiler,
         **backends,
     }
+
+
+def _without_compiler(module: Any) -> None:
+    """Functions that a compiler must leave alone call it only if the job has imported it.
+
+    Importing the compiler takes as long as importing torch, and each optimizer would do it.
+    """
+    leave_alone = module._disable_dynamo
+
+    def left_alone(function: Any = None, recursive: bool = True) -> Any:
+        if function is None:
+            return functools.partial(left_alone, recursive=recursive)
+        return _if_compiling(leave_alone(function, recursive), function)
+
+    module._disable_dynamo = left_alone
+
+
+def _steps_without_compiler(module: Any) -> None:
+    """The same for the steps of optimizers, which compute gradients only if they are differentiable."""
+    with_gradients = module._use_grad_for_differentiable
+
+    def wrapped(step: Any) -> Any:
+        def stepped(optimizer: Any, *arguments: Any, **options: Any) -> Any:
+            with module.torch.set_grad_enabled(optimizer.defaults["differentiable"]):
+                return step(optimizer, *arguments, **options)
+
+        return _if_compiling(with_gradients(step), stepped)
+
+    module._use_grad_for_differentiable = wrapped
+
+
+def _if_compiling(
+    compiled: Callable[..., Any], otherwise: Callable[..., Any]
+) -> Callable[..., Any]:
+    @functools.wraps(compiled)
+    def called(*arguments: Any, **options: Any) -> Any:
+        chosen = compiled if "torch._dynamo" in sys.modules else otherwise
+        return chosen(*arguments, **options)
+
+    return called
 
 
 def _launch(options: Mapping[str, Any]) -> None:

@@ -32,6 +32,7 @@ from epochzero.check.dryrun.child.resume import (
     options_of_hydra,
     path_of,
 )
+from epochzero.injected.compilation import leave_uncompiled
 
 _TRAINERS = ("trainer.py", "xgboost/training.py", "lightgbm/engine.py")
 """Of Lightning, Transformers and Keras, and what boosts; scikit-learn has many."""
@@ -199,6 +200,7 @@ class Phases:
         for scheduler in vars(torch.optim.lr_scheduler).values():
             self._schedulers(scheduler)
         self._loaders(torch.utils.data)
+        leave_uncompiled(torch, self.assume)
 
     def _collectives(self, distributed: Any) -> None:
         """Functions that return only after other ranks have called them too."""

@@ -27,6 +27,7 @@ from epochzero.check.dryrun.child.fake.saved import by_shape
 from epochzero.check.dryrun.child.fake.shim import Unfit, install
 from epochzero.check.dryrun.child.fake.values import known, unknown_tensor
 from epochzero.check.dryrun.child.trace import TraceRecorder, user_place
+from epochzero.injected.compilation import UNCOMPILED
 from epochzero.injected.gpus.device import pretended
 from epochzero.injected.gpus.replacement import replaced
 
@@ -200,7 +201,7 @@ def _torch_as_on_a_gpu(
         return classify(log_probs, targets, *lengths, *rest, **options)
 
     def uncompiled(model: Any = None, *arguments: Any, **options: Any) -> Any:
-        faked.assume("torch.compile is left out: the program runs as written")
+        faked.assume(UNCOMPILED)
         faked.trace.compiled()
         return model if model is not None else lambda function: function
 
