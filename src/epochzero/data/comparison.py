@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from epochzero.data.formats import formats
+from epochzero.data.measures import SPANS
 from epochzero.data.model import FAULTS, LEVELS, ColumnProfile, DataTable, Numbers
 from epochzero.data.statistics import (
     SIGNIFICANT,
@@ -49,6 +50,8 @@ UNORDERED, ORDERED = 0.5, 0.1
 REPEATED = 0.01
 # A column of fewer records may be constant by chance.
 FEWEST_CONSTANT = 20
+# What is computed of fewer records says nothing of others.
+FEWEST_MEASURED = 20
 # Values are fewer than known below this share of the number expected, if that is no less than this.
 FEWER, FEWEST_EXPECTED = 0.5, 20
 # Without these a file, and the records in it, cannot be used as they are.
@@ -116,6 +119,7 @@ def compare(known: DataTable, found: DataTable, *, whole: bool = True) -> Compar
     if whole and found.records < FEW_RECORDS * known.records:
         message = f"records: {found.records:,}; in the profile: {known.records:,}"
         yield DataFinding("warning", "few_records", found.name, "", message), None
+    explained = {column.name for column in known.columns}
     for column in found.columns:
         if known.column(column.name) is None:
             message = f"column {column.name!r} is not in the profile"
@@ -126,7 +130,14 @@ def compare(known: DataTable, found: DataTable, *, whole: bool = True) -> Compar
             message = f"column {expected.name!r} is missing"
             yield DataFinding("error", "missing_column", found.name, expected.name, message), None
         elif expected.kind != "empty":
-            yield from _column(_Pair(known, found, expected, now, whole))
+            compared = list(_column(_Pair(known, found, expected, now, whole)))
+            yield from compared
+            if not compared:
+                explained.discard(expected.name)
+    for measure in known.measures:
+        current = next((each for each in found.measures if each.name == measure.name), None)
+        if current is not None and measure.name.partition(" of ")[2] not in explained:
+            yield from _measure(_Pair(known, found, measure, current, whole))
 
 
 def _files(known: DataTable, found: DataTable) -> Compared:
@@ -231,6 +242,24 @@ def _item(column: ColumnProfile) -> str:
     """Type and shape of an array for people."""
     shape = "of various shapes" if column.shape is None else str(list(column.shape))
     return f"{column.dtype or 'an array of various types'} {shape}"
+
+
+def _measure(pair: _Pair) -> Compared:
+    """What is computed of the records differs; no value alone is wrong."""
+    name, _, column = pair.known.name.partition(" of ")
+    of = pair.table.column(column)
+    span = of.numbers.max - of.numbers.min if of and of.numbers else math.inf
+    few = pair.known.count < FEWEST_MEASURED
+    if few or pair.known.kind != pair.found.kind or span < SPANS.get(name, 0):
+        return
+    # One record that is far from the others may come from the same source.
+    compared = list(_distribution(pair)) if pair.whole else []
+    compared = compared or list(_repeated(pair))
+    if pair.whole:
+        compared += _by_label(pair)
+    if pair.known.categories and pair.known.kind == "category":
+        compared += _classes(pair)
+    yield from ((finding, None) for finding, _ in compared)
 
 
 def _other(pair: _Pair, kind: str) -> Bad:
@@ -428,23 +457,32 @@ def _variety(pair: _Pair) -> Compared:
 def _distribution(pair: _Pair) -> Compared:
     """Numbers and lengths that are distributed differently; time and identifiers go on."""
     known, found = pair.known, pair.found
-    if known.kind == "date" or (known.unique and known.numbers and known.numbers.integers):
+    if known.kind == "date" and not _is_within(known.numbers, found.numbers):
         return
+    if known.kind != "date" and known.unique and known.numbers and known.numbers.integers:
+        return
+    shown = _shown(known)
     for what, before, now in (
         ("value", known.numbers, found.numbers),
         ("length", known.lengths, found.lengths),
+        ("number of words", known.tokens, found.tokens),
     ):
         if not before or not now or not before.count or not now.count:
             continue
         if now.min == now.max and before.min < before.max and now.count >= FEWEST_CONSTANT:
-            message = f"every {what} is {now.min:,.6g}; in the profile they range from {before.min:,.6g} to {before.max:,.6g}"
+            message = f"every {what} is {shown(now.min)}; in the profile they range from {shown(before.min)} to {shown(before.max)}"
             yield pair.finding("constant", message), None
         elif (distance := distribution_distance(before, now)) is not None:
             message = (
-                f"the median {what} is {_quantile(now, 0.5):,.6g}, in the profile {_quantile(before, 0.5):,.6g}"
+                f"the median {what} is {shown(_quantile(now, 0.5))}, in the profile {shown(_quantile(before, 0.5))}"
                 f" (Kolmogorov-Smirnov D = {distance:.2f})"
             )
             yield pair.finding("distribution", message), None
+
+
+def _is_within(known: Numbers | None, found: Numbers | None) -> bool:
+    """Whether dates lie between those that are known: time has not gone on."""
+    return bool(known and found and known.min <= found.min and found.max <= known.max)
 
 
 def _by_label(pair: _Pair) -> Compared:

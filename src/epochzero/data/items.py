@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from epochzero.data.comparison import compare
+from epochzero.data.measures import measures_of
 from epochzero.data.model import ColumnProfile, DataTable, Profile
 from epochzero.data.profiling import LABELS
 from epochzero.data.summary import ColumnSummary, Measure
@@ -61,7 +62,17 @@ def profile_items(
     if label is not None and label not in columns:
         raise InputError(f"{name} has no column {label!r}")
     found = tuple(_column(name, values, target) for name, values in columns.items())
-    return Profile((DataTable(name, FORMAT, 0, count, found, label=target),))
+    arrays = {
+        name: [list(v.values) if isinstance(v, Array) else v for v in values]
+        for name, values in columns.items()
+    }
+    measures = []
+    for measure, numbers in measures_of(arrays).items():
+        summary = ColumnSummary(measure)
+        summary.add(numbers)
+        measures.append(summary.column())
+    table = DataTable(name, FORMAT, 0, count, found, target, measures=tuple(measures))
+    return Profile((table,))
 
 
 def validate_items(found: Profile, known: Profile) -> Validated:

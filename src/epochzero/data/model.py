@@ -144,6 +144,7 @@ class DataTable:
         label: the column that is to be predicted; empty when none is known.
         details: what a writer of the format needs, such as the delimiter.
         faults: the most frequent first.
+        measures: numbers computed of each record, such as ``norm of vector``.
     """
 
     name: str
@@ -154,6 +155,7 @@ class DataTable:
     label: str = ""
     details: tuple[tuple[str, str], ...] = ()
     faults: tuple[Fault, ...] = ()
+    measures: tuple[ColumnProfile, ...] = ()
 
     def column(self, name: str) -> ColumnProfile | None:
         """The column of this name."""
@@ -203,6 +205,7 @@ def read_profile(path: str | Path) -> Profile:
 def _table(written: Mapping[str, Any]) -> DataTable:
     given = dict(written)
     given["columns"] = tuple(_column(each) for each in given["columns"])
+    given["measures"] = tuple(_column(each) for each in given.get("measures", ()))
     given["details"] = _pairs(given["details"])
     given["faults"] = tuple(Fault(**each) for each in given["faults"])
     return DataTable(**given)

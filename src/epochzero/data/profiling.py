@@ -7,6 +7,7 @@ from pathlib import Path
 
 from epochzero.data.formats import Batch, Faults
 from epochzero.data.lines import DAMAGED
+from epochzero.data.measures import measures_of
 from epochzero.data.model import DataTable, Profile
 from epochzero.data.source import CLASS, TableSource, find_sources, read
 from epochzero.data.summary import ColumnSummary, classes_of
@@ -85,11 +86,13 @@ def learn(
     """
     faults = Faults()
     columns: dict[str, ColumnSummary] = {}
+    measures: dict[str, ColumnSummary] = {}
     records = 0
     target = ""
     for batch in read(source, root, faults):
         target = target or _label_of(batch, source, labels)
         _add(batch, columns, target, source)
+        _measure(batch, measures, target)
         records = max((summary.count for summary in columns.values()), default=0)
         on_progress(source.name, records)
         if most_records is not None and records >= most_records:
@@ -109,6 +112,7 @@ def learn(
         label=target,
         details=_details(source),
         faults=faults.counted(root),
+        measures=tuple(summary.column() for summary in measures.values()),
     )
 
 
@@ -128,6 +132,13 @@ def _add(batch: Batch, columns: dict[str, ColumnSummary], target: str, source: T
         column.add(values, classes if name != target else None)
         if name == target and not source.format.record_is_file:
             column.add_order(values)
+
+
+def _measure(batch: Batch, measures: dict[str, ColumnSummary], target: str) -> None:
+    for name, values in (measures_of(batch.columns) | dict(batch.measured)).items():
+        aligned = target in batch.columns and len(values) == len(batch)
+        classes = classes_of(batch.columns[target]) if aligned else None
+        measures.setdefault(name, ColumnSummary(name)).add(values, classes)
 
 
 def _details(source: TableSource) -> tuple[tuple[str, str], ...]:

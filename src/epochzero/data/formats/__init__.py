@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from itertools import islice
@@ -31,11 +31,13 @@ class Batch:
         first: number of the first record in its file, from 1.
         columns: values by the column's name, all of one length: texts of formats that have nothing
             else, Python values, or an array whose first axis counts the records.
+        measured: numbers of those files that were decoded, such as the brightness of images.
     """
 
     files: Sequence[Path]
     first: int
     columns: Mapping[str, Sequence[Any]]
+    measured: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))

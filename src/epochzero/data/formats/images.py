@@ -27,6 +27,8 @@ DECODED = 1000
 # How the files of a format end; those of others are not looked at.
 ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND", "GIF": b"\x3b"}
 TAIL_BYTES = 4096
+# A larger image is reduced before it is measured.
+MEASURED_PIXELS = 256
 # So many zeros in a row are no code of a picture.
 HOLE_BYTES = 12
 _HUFFMAN_TABLES, _START_OF_SCAN = b"\xff\xc4", b"\xff\xda"
@@ -36,19 +38,23 @@ SUFFIXES = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "BMP": ".bmp", "TIFF":
 def _read(files: Sequence[Path], faults: Faults) -> Iterator[Batch]:
     decoded = frozenset(files[:: -(-len(files) // DECODED)] if files else ())
     for start in range(0, len(files), FILES):
+        measured: dict[str, list[float]] = {}
         read = [
             (file, seen)
             for file in files[start : start + FILES]
-            if (seen := _header(file, faults, decode=file in decoded))
+            if (seen := _header(file, faults, measured if file in decoded else None))
         ]
         if read:
             names = ("width", "height", "mode", "format")
             columns = zip(*(seen for _, seen in read), strict=True)
-            yield Batch([file for file, _ in read], 1, dict(zip(names, columns, strict=True)))
+            named = dict(zip(names, columns, strict=True))
+            yield Batch([file for file, _ in read], 1, named, measured)
 
 
-def _header(file: Path, faults: Faults, *, decode: bool) -> tuple[int, int, str, str] | None:
-    """Width, height, mode and format; of a broken file nothing."""
+def _header(
+    file: Path, faults: Faults, measured: dict[str, list[float]] | None
+) -> tuple[int, int, str, str] | None:
+    """Width, height, mode and format; of a broken file nothing. What is to be measured is decoded."""
     pillow = needed("PIL.Image", "reading images")
     try:
         if not file.stat().st_size:
@@ -58,8 +64,10 @@ def _header(file: Path, faults: Faults, *, decode: bool) -> tuple[int, int, str,
             warnings.simplefilter("error", pillow.DecompressionBombWarning)
             with pillow.open(file) as image:
                 seen = (*image.size, image.mode, image.format)
-                if decode:
+                if measured is not None:
                     _decode(file, image, faults)
+                    for name, number in _measures(image).items():
+                        measured.setdefault(f"{name} of image", []).append(number)
     except (pillow.DecompressionBombWarning, pillow.DecompressionBombError) as error:
         faults.add("too_large", file, message=str(error))
         return None
@@ -88,10 +96,22 @@ def _decode(file: Path, image: Any, faults: Faults) -> None:
         else:
             if _has_hole(data):
                 faults.add("damaged", file, message="zeros in the middle of the compressed data")
-            return
     image.load()
     if damage:
         faults.add("damaged", file, message=damage)
+
+
+def _measures(image: Any) -> Mapping[str, float]:
+    """What a person sees first, of an image of any mode and at most a few hundred pixels wide."""
+    small = image.convert("RGB").reduce(max(1, max(image.size) // MEASURED_PIXELS))
+    pixels = np.asarray(small, np.float64)
+    grey = pixels.mean(axis=2)
+    return {
+        "brightness": float(grey.mean()),
+        "contrast": float(grey.std()),
+        "sharpness": float(np.abs(np.diff(grey, axis=1)).mean()) if grey.shape[1] > 1 else 0.0,
+        "redness": float((pixels[..., 0] - pixels[..., 2]).mean()),
+    }
 
 
 def _has_hole(data: bytes) -> bool:
