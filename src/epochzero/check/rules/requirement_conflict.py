@@ -34,6 +34,12 @@ _BOUND_TO_TORCH = {"torchvision", "torchaudio", "torchtext", "xformers"}
 # (releases of flash-attention and mamba), 2.1.2+pt24cu121 (PyTorch Geometric).
 _BUILT_FOR = re.compile(r"\+(?:.*torch(?=\d+\.)|pt(?=\d\d+cu))(\d)\.?(\d+?)(?=cu|cxx|\D|$)")
 
+_CUDA_MAJOR = re.compile(r"\+cu(\d\d)\d$")
+_COMPARES_CUDA = {"torchvision": "torchvision", "torchaudio": "TorchAudio"}
+"""Distributions that compare the CUDA version of their wheel with that of torch when they are imported, by the name in
+their message: ``_check_cuda_version`` in torchvision/extension.py and torchaudio/_extension/utils.py.
+"""
+
 _ASKED_AT_IMPORT = {
     "transformers": frozenset(
         {"tqdm", "regex", "requests", "packaging", "filelock", "numpy", "tokenizers",
@@ -134,6 +140,7 @@ def _check(view: JobView) -> Claims:
             for needed in _needed(first, installed, view.target, seen):
                 if needed.name not in replaced:
                     yield from _unmet(needed, installed, view.target, event)
+                    yield from _other_cuda(needed, installed, event)
 
 
 def _needed(
@@ -176,6 +183,24 @@ def _unmet(
             fix=f"Install {requirement.name}{requirement.specifier}, or a version of {distribution.name} "
             f"that supports {other.name} {other.version}.",
             severity=None if error else "warning",
+        )
+
+
+def _other_cuda(
+    distribution: Distribution, installed: Installed, event: LibraryImport
+) -> Iterator[Claim]:
+    """A wheel that was built for another major version of CUDA than torch's wheel."""
+    name, torch = _COMPARES_CUDA.get(normalized(distribution.name)), installed.get("torch")
+    mine = _CUDA_MAJOR.search(distribution.version)
+    theirs = _CUDA_MAJOR.search(torch.version) if torch is not None else None
+    if name and torch and mine and theirs and mine[1] != theirs[1]:
+        yield claim_at(
+            event.at,
+            message=f"{distribution.name} {distribution.version} was built for CUDA {mine[1]}, but torch {torch.version} for "
+            f"CUDA {theirs[1]}.",
+            consequence=f"RuntimeError: Detected that PyTorch and {name} were compiled with different CUDA "
+            "major versions",
+            fix=f"Install both from the same index, such as that of {torch.version.partition('+')[2]}.",
         )
 
 
@@ -243,6 +268,15 @@ RULE = Rule(
         ---- ignored if
         -nvidia-nccl-cu12 = "2.26.2"
         +nvidia-nccl-cu12 = "2.27.3"
+        ----
+        import torchvision  # <-
+        ==> target.toml <==
+        [distributions]
+        torch = "2.1.2+cu121"
+        torchvision = "0.16.2+cu118"
+        ---- ignored if
+        -torchvision = "0.16.2+cu118"
+        +torchvision = "0.16.2+cu124"
         ----
         from transformers import AutoModel  # <-
         ==> target.toml <==
