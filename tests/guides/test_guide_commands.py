@@ -1,6 +1,6 @@
 """Every command and script of the guides and of the command line's help runs as it is written, next to the files that it names.
 
-What cannot run here stands in `ELSEWHERE`, with the reason and, where one runs it, the test.
+What cannot run here stands in `blocks.toml`, with the reason and, where one runs it, the test.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -42,6 +43,7 @@ from tests.torch_jobs import light_torch
 from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
+TABLES = tomllib.loads((Path(__file__).parent / "blocks.toml").read_text(encoding="utf-8"))
 PAGES = sorted(path.stem for path in ROOT.glob("docs/*.md"))
 PAGE_OF = {
     **dict.fromkeys(("jobs", "show", "export", "record"), "store"),
@@ -52,32 +54,8 @@ BLOCK = re.compile(r"(?ms)^```([^\n]*)\n(.*?)^```$|(?<=\n\n)((?:    [^\n]*\n)+)"
 COMMAND = re.compile(r"(?:\$ |- run: |- )?((?:.*\| |srun )?(?:[A-Z_]+=\S+ )?(?:\S+/)?epochzero [^|].*)")  # fmt: skip
 SERVERS = re.compile(r"epochzero (serve( .*--key key.pem)?|mcp --http \S+|check --serve &)$")
 
-ELSEWHERE = {
-    r"s3://": "needs a bucket: tests/scale/test_bulk.py, test_ray.py",
-    r"record --job-id": "needs Slurm: tests/slurm, tests/cli/test_record_command.py",
-    r"--notify https": "needs a network: tests/run/reports/test_notifications.py",
-    r"mcp --http 10\.": "an address of another machine; the same on this one runs",
-    r"mcp( --root|$)": "speaks over standard input: tests/agents/test_agents.py",
-    r"--tensorboard": "needs TensorBoard, which no extra installs",
-    r"--from snapshot": "needs minutes of training: tests/run/replay/test_replay.py",
-    r"--sign-in": "needs a provider of accounts: tests/web/test_accounts.py",
-    r"token --revoke": "names a token: tests/web/test_asking.py",
-    r"label \S+ (--adjudicate )?--as": "needs a terminal: tests/cli/test_label_command.py",
-    r"github comment": "needs the artifact of another workflow: tests/cli/test_github_command.py",
-    r"--python \.venv": "names an environment: tests/cli/test_target_command.py",
-    r"postgresql://": "needs a database: tests/store",
-    r"send https": "needs a server: tests/web/test_sending.py",
-    r"simulate (--out|.*-day 100000|.*--days)": "takes long: tests/cli/test_study_command.py",
-    r"show 68e5d1": "names a job of another machine",
-    r"adult\.data|net\.py:small|--target income": "needs the data set Adult: models/tests/test_fairness.py",
-    r"spectrum|watch\.jsonl": "needs recordings: tests/cli/test_watch_spectrum.py, tests/run/watch",
-}
-PYTHON_ELSEWHERE = {
-    r"import apex": "a line of a job: tests/check/test_suppress.py",
-    r"import duckdb": "tests/scale/test_bulk.py",
-    r"KerasCallback": "needs each framework: tests/integrations",
-    r"epochzero\.example\.org": "needs a server: tests/web/test_serving.py",
-}
+ELSEWHERE = TABLES["commands"]
+PYTHON_ELSEWHERE = TABLES["python"]
 
 TRAIN = """
 import argparse, time
