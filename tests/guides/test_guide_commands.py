@@ -398,7 +398,11 @@ PREPARED: dict[str, Callable[[Path], None]] = {
     **dict.fromkeys(("editor", "github", "locate", "python"), _prepare_repository),
 }
 BEFORE = {
-    "store": ("epochzero run --name resnet -- python train.py",),
+    "agents": ("mkdir -p ~/work ~/logs",),
+    "store": (
+        "epochzero run --name resnet -- python train.py",
+        "EPOCHZERO_JOB=68e5d1 epochzero run -- python train.py",
+    ),
     "study": (
         "epochzero run --name resnet -- python train.py",
         "epochzero jobs",

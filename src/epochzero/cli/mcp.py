@@ -46,7 +46,7 @@ def command(
 
     \b
     claude mcp add epochzero -- epochzero mcp
-    epochzero mcp --root ~/work --root /logs
+    epochzero mcp --root ~/work --root ~/logs
     epochzero mcp --http 127.0.0.1:8765
     """
     if find_spec("mcp") is None:
