@@ -50,18 +50,11 @@ __all__ = [
 ]
 
 _MODULES = {
-    "KerasCallback": "epochzero.integrations.keras",
-    "KerasWatch": "epochzero.integrations.keras",
-    "LightningCallback": "epochzero.integrations.lightning",
-    "LightningFitMemory": "epochzero.integrations.lightning",
-    "LightningWatch": "epochzero.integrations.lightning",
-    "TransformersCallback": "epochzero.integrations.transformers",
-    "TransformersFitMemory": "epochzero.integrations.transformers",
-    "TransformersWatch": "epochzero.integrations.transformers",
-    "Watch": "epochzero.integrations.watching",
-    "guard": "epochzero.integrations.loss_guard",
-    "watch": "epochzero.integrations.watching",
-    "watch_tensor": "epochzero.integrations.watching",
+    "keras": ("KerasCallback", "KerasWatch"),
+    "lightning": ("LightningCallback", "LightningFitMemory", "LightningWatch"),
+    "loss_guard": ("guard",),
+    "transformers": ("TransformersCallback", "TransformersFitMemory", "TransformersWatch"),
+    "watching": ("Watch", "watch", "watch_tensor"),
 }
 
 
@@ -69,6 +62,7 @@ def __getattr__(name: str) -> object:
     """Loads a callback, and with it its framework."""
     if name == "memory":
         return import_module("epochzero.integrations.memory")
-    if name in _MODULES:
-        return getattr(import_module(_MODULES[name]), name)
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"epochzero.integrations.{module}"), name)
     raise AttributeError(f"module 'epochzero.integrations' has no attribute {name!r}")

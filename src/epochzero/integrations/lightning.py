@@ -73,13 +73,10 @@ class LightningCallback(Callback):
 
     @never_raises
     def on_test_start(self, trainer: Any, pl_module: Any) -> None:
-        """Testing begins."""
+        """Testing or prediction begins."""
         reporter().report(phase="evaluation")
 
-    @never_raises
-    def on_predict_start(self, trainer: Any, pl_module: Any) -> None:
-        """Prediction begins."""
-        reporter().report(phase="evaluation")
+    on_predict_start = on_test_start
 
     @never_raises
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
@@ -132,14 +129,11 @@ class LightningWatch(WatchCallback, Callback):
             trainer.should_stop = True
 
     @never_raises
-    def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
+    def on_fit_end(self, trainer: Any, pl_module: Any, *_: object) -> None:
         """Watches no longer."""
         self._end()
 
-    @never_raises
-    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        """Watches no longer."""
-        self._end()
+    on_exception = on_fit_end
 
 
 class LightningFitMemory(Callback):
@@ -179,14 +173,12 @@ class LightningFitMemory(Callback):
         pl_module.optimizer_zero_grad = _nothing
         pl_module.backward = _nothing
 
-    def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
+    def on_fit_end(self, trainer: Any, pl_module: Any, *_: object) -> None:
         """The module is as it was."""
         for name in ("training_step", "optimizer_zero_grad", "backward"):
             pl_module.__dict__.pop(name, None)
 
-    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        """The module is as it was."""
-        self.on_fit_end(trainer, pl_module)
+    on_exception = on_fit_end
 
     def _training_step(self, batch: Any, batch_idx: int) -> Tensor:
         """Lightning clears gradients between step and backward, which are one here: they are cleared before."""

@@ -18,7 +18,7 @@ from epochzero.platform.model import ProcessStatus
 
 NAME = "macOS"
 ADOPTS_ORPHANS = False
-_COLUMNS = ("pid", "ppid", "stat", "lstart", "time", "rss")
+_COLUMNS = [f"-o{column}=" for column in ("pid", "ppid", "stat", "lstart", "time", "rss")]
 # lstart has five words, as "Sat Nov 28 05:09:46 2026" in the C locale.
 _ROW = re.compile(r"(\d+)\s+(\d+)\s+(\S+)\s+\w+ (\w+ +\d+ [\d:]+ \d+)\s+([\d:.-]+)\s+(\d+)")
 _STARTED = "%b %d %H:%M:%S %Y"
@@ -44,8 +44,7 @@ def adopt_orphans(adopt: bool = True) -> None:
 
 def processes() -> Iterator[ProcessStatus]:
     """Each process that exists now, without the ``ps`` that lists them."""
-    options = [part for column in _COLUMNS for part in ("-o", f"{column}=")]
-    ps, text = _run(["/bin/ps", "-A", *options])
+    ps, text = _run(["/bin/ps", "-A", *_COLUMNS])
     for line in text.splitlines():
         row = _ROW.fullmatch(line.strip())
         if row and int(row[1]) != ps:
@@ -54,8 +53,7 @@ def processes() -> Iterator[ProcessStatus]:
 
 def process_status(pid: int) -> ProcessStatus | None:
     """One process; None when it is gone."""
-    options = [part for column in _COLUMNS for part in ("-o", f"{column}=")]
-    row = _ROW.fullmatch(_output(["/bin/ps", *options, "-p", str(pid)]).strip())
+    row = _ROW.fullmatch(_output(["/bin/ps", *_COLUMNS, "-p", str(pid)]).strip())
     return _process(row) if row else None
 
 

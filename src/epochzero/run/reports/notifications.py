@@ -63,23 +63,19 @@ def _discord(notice: Notice) -> Mapping[str, Any]:
 def _teams(notice: Notice) -> Mapping[str, Any]:
     """A text run, unlike a text block, has no markup."""
     (_, headline), *facts = notice.facts()
-    rows = [[_run(headline, weight="Bolder", size="Medium")]] + [
-        [
-            _run(f"{label}: ", weight="Bolder"),
-            _run(text, fontType="Monospace" if label in _CODE else "Default"),
-        ]
-        for label, text in facts
+    rows = [[{"text": headline, "weight": "Bolder", "size": "Medium"}]]
+    for label, text in facts:
+        font = "Monospace" if label in _CODE else "Default"
+        rows.append([{"text": f"{label}: ", "weight": "Bolder"}, {"text": text, "fontType": font}])
+    body = [
+        {"type": "RichTextBlock", "inlines": [{"type": "TextRun", **run} for run in runs]}
+        for runs in rows
     ]
-    body = [{"type": "RichTextBlock", "inlines": runs} for runs in rows]
     card = {"type": "AdaptiveCard", "version": "1.4", "body": body}
     if notice.has_url:
         card["actions"] = [{"type": "Action.OpenUrl", "title": "Open", "url": notice.link}]
     content = {"contentType": "application/vnd.microsoft.card.adaptive", "content": card}
     return {"type": "message", "attachments": [content]}
-
-
-def _run(text: str, **style: str) -> Mapping[str, Any]:
-    return {"type": "TextRun", "text": text, **style}
 
 
 def _block(notice: Notice, most: int = 30_000) -> str:
