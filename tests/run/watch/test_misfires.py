@@ -13,7 +13,7 @@ from epochzero.run.watch.faults import catalogue
 from epochzero.run.watch.faults._signals import classes, course, is_harmed
 from epochzero.run.watch.faults._table import percent
 from epochzero.run.watch.history import TrainingHistory, read_records
-from epochzero.run.watch.model import TOLD
+from epochzero.run.watch.model import PROOFS, TOLD
 from epochzero.run.watch.verdict import conclude
 
 torch = pytest.importorskip("torch")
@@ -674,3 +674,47 @@ def test_what_an_optimizer_holds_is_a_parameter_too() -> None:
             stepping.step()
 
     assert reported(seen(train), "backward_missing") == []
+
+
+def test_an_optimizer_around_another_is_the_same() -> None:
+    class Wrapped(torch.optim.Optimizer):  # type: ignore[misc]
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+
+        @property
+        def param_groups(self) -> Any:
+            return self.inner.param_groups
+
+        def step(self, closure: Any = None) -> None:
+            self.inner.step(closure)
+
+    def train() -> None:
+        model = nn.Linear(8, 2)
+        wrapped = Wrapped(torch.optim.SGD(model.parameters(), 0.1))
+        torch.optim.lr_scheduler.LambdaLR(wrapped, lambda _: 1.0)
+        for _ in range(30):
+            given, wanted = labeled()
+            model.zero_grad()
+            functional.cross_entropy(model(given), wanted).backward()
+            wrapped.step()
+
+    history = seen(train)
+    assert reported(history, "step_missing") == []
+    assert len(history.optimizers) == 1
+
+
+@pytest.mark.parametrize("tested", [True, False])
+def test_words_that_are_never_a_target_are_no_missing_class(tested: bool) -> None:
+    def train() -> None:
+        model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 3))
+        fit(model, lambda: labeled(64), 60)
+        model.eval()
+        with torch.no_grad():
+            given, wanted = labeled(200)
+            # What is tested is harder, and none of it is trained; with `tested` it is of the third class.
+            model_output = model(given)
+            functional.cross_entropy(model_output, wanted + 1 if tested else 1 - wanted)
+
+    history = seen(train)
+    found = [one for one in catalogue()["not_shuffled"](history)]
+    assert [one.kind in PROOFS for one in found] == [tested]

@@ -114,9 +114,13 @@ class Components:
         return {id(parameter) for group in groups for parameter in group["params"]}
 
     def number(self, optimizer: Any) -> int:
-        """The number of an optimizer, also of one that was made before watching started."""
+        """The number of an optimizer, also of one that was made before watching started.
+
+        What wraps another, as those of Accelerate and Lightning do, has its groups and is the same.
+        """
         for index, ref in enumerate(self._optimizers):
-            if ref() is optimizer:
+            known = ref()
+            if known is optimizer or getattr(known, "param_groups", None) is optimizer.param_groups:
                 return index
         self._note_optimizer(optimizer)
         return len(self._optimizers) - 1

@@ -389,8 +389,11 @@ def _variety(looked: Sequence[Record]) -> float:
     return float(np.mean(found)) if found else 0.0
 
 
-def _class_never_seen(history: TrainingHistory) -> Sign | None:
-    """Classes that the model has outputs for and the training no examples, and evaluations that fail."""
+def _class_never_seen(history: TrainingHistory, *, tested: bool) -> Sign | None:
+    """Classes that the model has outputs for and the training no examples, and evaluations that fail: ``tested`` on them, or perhaps.
+
+    Words that only separate others are outputs that are never a target, of evaluations neither.
+    """
     seen = [iteration for iteration in history.iterations if iteration.loss_function in OF_CLASSES]
     shares, gap = classes(history), accuracy_gap(history)
     if len(seen) < _LOOKS_OF_ORDER or len(seen[0].output.get("shape", ())) != 2:
@@ -398,6 +401,9 @@ def _class_never_seen(history: TrainingHistory) -> Sign | None:
     outputs = seen[0].output["shape"][1]
     examples = sum(sum(iteration.target.get("classes", {}).values()) for iteration in seen)
     absent = sorted(set(range(outputs)) - set(shares))
+    if tested:
+        labels = {int(label) for of in evaluations(history) for label in of.target.get("classes", {})}
+        absent = [label for label in absent if label in labels]
     rows = {row for iteration in seen for row in rows_of(iteration)}
     few = examples < 20 * outputs or len(rows) < 20 * outputs
     if gap is None or gap < 0.2 or not absent or outputs > 50 or few:
@@ -537,7 +543,8 @@ CURVES: Sequence[Row] = (
     Row("data_leaked", _leaked, 0.8, "Split by an ID of the examples before any sampling or copying, and test that the splits are disjoint.", kind=EvidenceKind.STATE),
     Row("data_too_small", _few_examples, 0.72,
         "Collect or augment examples, start from a pretrained model, or use a much smaller one with dropout and weight decay.", kind=EvidenceKind.ESTIMATE),
-    Row("not_shuffled", _class_never_seen, 0.92, "Shuffle before the split, or use a stratified split."),
+    Row("not_shuffled", partial(_class_never_seen, tested=True), 0.92, "Shuffle before the split, or use a stratified split."),
+    Row("not_shuffled", partial(_class_never_seen, tested=False), 0.92, "Shuffle before the split, or use a stratified split.", kind=EvidenceKind.ESTIMATE),
     Row("not_shuffled", _sorted_by_label, 0.93, "Shuffle the training examples in each epoch: DataLoader(..., shuffle=True)."),
     Row("classes_unbalanced", _one_class, 0.8,
         "Weight the classes in the loss (weight=, pos_weight=), sample rare ones more often (WeightedRandomSampler), and evaluate with balanced "
