@@ -716,5 +716,5 @@ def test_words_that_are_never_a_target_are_no_missing_class(tested: bool) -> Non
             functional.cross_entropy(model_output, wanted + 1 if tested else 1 - wanted)
 
     history = seen(train)
-    found = [one for one in catalogue()["not_shuffled"](history)]
+    found = list(catalogue()["not_shuffled"](history))
     assert [one.kind in PROOFS for one in found] == [tested]

@@ -375,6 +375,12 @@ def has_changed(history: TrainingHistory, parameter: Parameter) -> bool:
     return bool(values) and max(values) - min(values) > _ROUNDING * parameter.values.get("rms", 0.0)
 
 
+def looks_untrained(parameter: Parameter, within: float = 1.1) -> bool:
+    """Whether its values lie as evenly as an initialization draws them: what was trained has outliers."""
+    values = parameter.values
+    return values.get("largest", 0.0) <= within * math.sqrt(3) * values.get("rms", 0.0)
+
+
 def first_inputs(moments: Iterable[Iteration | EvaluationPass]) -> list[Record]:
     """The first tensor that the model is given in each of them, where there is one."""
     return [moment.inputs[0] for moment in moments if moment.inputs]

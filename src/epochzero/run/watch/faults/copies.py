@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
-from epochzero.run.watch.faults._signals import fingerprints, has_changed, is_within, moves
+from epochzero.run.watch.faults._signals import (
+    fingerprints,
+    has_changed,
+    is_within,
+    looks_untrained,
+    moves,
+)
 from epochzero.run.watch.faults._table import Row, Sign, percent
 from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines.layers import blending_place, copy_place, decays_of_copies
@@ -26,8 +33,12 @@ _UNCHANGED, _UNCHANGED_WHEN_ASKED = 3, 1000
 _STEPS_OF_COPY, _REACHED = 50, 0.1
 
 
-def _copy_stays(history: TrainingHistory) -> Sign | None:
-    """A copy of the trained model that is asked, and never follows it."""
+def _copy_stays(history: TrainingHistory, *, proved: bool) -> Sign | None:
+    """A copy of the trained model that is asked, and never follows it.
+
+    That it should is ``proved`` if it is tested instead of the model, or if what it began as was never trained: the teacher of a
+    distillation and the reference of a policy were.
+    """
     # A loop that blends weights is for the copy that it changes.
     changing = any(has_changed(history, p) for p in history.parameters if not p.held)
     for path, twin, equal in _still_copies(history):
@@ -44,14 +55,27 @@ def _copy_stays(history: TrainingHistory) -> Sign | None:
         instead = is_tested and not any(
             _is_tested(history, evaluation.model, twin) for evaluation in history.evaluations
         )
+        begun = history.ended and equal and _is_as_drawn(history, path)
+        if proved and not ((instead and equal) or begun):
+            continue
         text = (
             f"{label} has the layers of {twin or 'the trained model'} and is used, but none of its weights has changed in "
             f"{history.count} iterations."
         )
         place = blending or copy_place(history, path) or next((e.place for e in tested), None)
-        meant = follows or instead or blending is not None
+        meant = follows or instead or begun or blending is not None
         return Sign(text, place, layer=path, weaker=0.0 if meant else 0.45)
     return None
+
+
+def _is_as_drawn(history: TrainingHistory, path: str) -> bool:
+    """Whether all matrices under a path have the random values of a beginning."""
+    own = [
+        of
+        for of in history.parameters
+        if not of.held and is_within(of.name, path) and len(of.shape) > 1
+    ]
+    return bool(own) and all(map(looks_untrained, own))
 
 
 def _copy_lags(history: TrainingHistory) -> Sign | None:
@@ -139,8 +163,10 @@ def _loads_itself(history: TrainingHistory) -> Sign | None:
     return None
 
 
+_UPDATE = "Update the copy after each step, from the model that is trained."
 RELATIONS: Sequence[Row] = (
-    Row("copy_not_updated", _copy_stays, 0.92, "Update the copy after each step, from the model that is trained.", kind=EvidenceKind.STATE),
+    Row("copy_not_updated", partial(_copy_stays, proved=True), 0.92, _UPDATE),
+    Row("copy_not_updated", partial(_copy_stays, proved=False), 0.92, _UPDATE, kind=EvidenceKind.STATE),
     Row("copy_not_updated", _copy_lags, 0.92, "Choose a decay of about 1 - 10 / steps.", kind=EvidenceKind.SOURCE),
     Row("copy_not_updated", _loads_itself, 0.95, "Store copy.deepcopy(model.state_dict())."),
 )  # fmt: skip

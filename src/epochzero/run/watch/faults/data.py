@@ -402,7 +402,9 @@ def _class_never_seen(history: TrainingHistory, *, tested: bool) -> Sign | None:
     examples = sum(sum(iteration.target.get("classes", {}).values()) for iteration in seen)
     absent = sorted(set(range(outputs)) - set(shares))
     if tested:
-        labels = {int(label) for of in evaluations(history) for label in of.target.get("classes", {})}
+        labels = {
+            int(label) for of in evaluations(history) for label in of.target.get("classes", {})
+        }
         absent = [label for label in absent if label in labels]
     rows = {row for iteration in seen for row in rows_of(iteration)}
     few = examples < 20 * outputs or len(rows) < 20 * outputs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
@@ -21,11 +22,12 @@ from epochzero.run.watch.faults._signals import (
     is_classifier,
     is_known_loss,
     kinds_of,
+    looks_untrained,
     normalizations,
     saturation,
     weights,
 )
-from epochzero.run.watch.faults._table import Row, Sign, percent
+from epochzero.run.watch.faults._table import SHARE_OF_ONSET, Row, Sign, percent
 from epochzero.run.watch.faults.calls import STEPS_WITHOUT
 from epochzero.run.watch.history import Iteration, ModelLayer, Parameter, TrainingHistory
 from epochzero.run.watch.lines.contracts import bootstrapped_place
@@ -323,6 +325,7 @@ _MANY = 64
 _FAR_APART = 10.0
 _GROWN, _NOTHING = 3.0, 1e-6
 _FAR = 0.9
+_ENOUGH, _EVENLY = 256, 1.02
 
 
 def _weights_at_start(history: TrainingHistory) -> Sign | None:
@@ -418,19 +421,33 @@ def _biases_at_start(history: TrainingHistory) -> Sign | None:
 # -- What is not trained -----------------------------------------------------------------------
 
 
-def _thawed_and_left_out(history: TrainingHistory) -> Sign | None:
-    """Parameters that were made trainable, get gradients, and belong to no optimizer."""
-    seen = [iteration.unheld for iteration in history.iterations]
-    found = [
-        p
-        for p in history.parameters
-        if p.thawed and not p.held and sum(p.name in of for of in seen) >= STEPS_WITHOUT
-    ]
-    if not found:
+def _waits_for_an_optimizer(history: TrainingHistory) -> Sign | None:
+    """Parameters that get gradients, belong to no optimizer and never change, though they were made trainable or are as they were drawn.
+
+    Of a pretrained network that is not to be trained, gradients are computed as well; its weights are not those of a beginning.
+    """
+    seen = Counter(name for iteration in history.iterations for name in iteration.unheld)
+    left = [
+        of
+        for of in history.parameters
+        if of.trainable and not of.held and seen[of.name] >= max(STEPS_WITHOUT, SHARE_OF_ONSET * len(history.iterations))
+        if not has_changed(history, of) and not _is_copy(history, of)
+    ]  # fmt: skip
+    thawed = [of for of in left if of.thawed]
+    drawn = [of for of in left if math.prod(of.shape) >= _ENOUGH and looks_untrained(of, _EVENLY)]
+    found = thawed or drawn
+    if not found or _was_trained(history, found):
         return None
-    text = f"{found[0].name} and {len(found) - 1} other parameters were made trainable, and belong to no optimizer: they never change."
+    what = "was made trainable" if thawed else "has the random values that it was created with"
     since = next(i.number for i in history.iterations if found[0].name in i.unheld)
-    return Sign(text, next(map(place_of, history.optimizers[::-1]), None), since, found[0].layer)
+    place = (
+        next(map(place_of, history.optimizers[::-1]), None)
+        if thawed
+        else frozen_place(history, found[0])
+    )
+    text = f"{found[0].name} {what} and gets gradients, but no optimizer holds it: it never changes"
+    more = f", as do {len(found) - 1} others" if len(found) > 1 else ""
+    return Sign(f"{text}{more}.", place, since, found[0].layer)
 
 
 def _stuck_at_zero(history: TrainingHistory) -> Sign | None:
@@ -562,7 +579,7 @@ def _not_trained(history: TrainingHistory) -> Sign | None:
     own = [parameter for parameter in history.parameters if math.prod(parameter.shape) > 1]
     called = [parameter for parameter in own if _is_called(history, parameter)]
     cut, never = _cut_off(history, own)
-    frozen = [of for of in called if not of.trainable and _looks_untrained(of) and not has_changed(history, of)]  # fmt: skip
+    frozen = [of for of in called if not of.trainable and looks_untrained(of) and not has_changed(history, of)]  # fmt: skip
     left_out, well = _left_out(history, called), does_well(history)
     for found, text, certain in (
         (left_out, "belongs to no optimizer: it never changes", 0.9),
@@ -601,7 +618,7 @@ def _left_out(history: TrainingHistory, called: Sequence[Parameter]) -> list[Par
             not learning
             or model.get(of.layer) in learning
             or _gets_gradient(history, of)
-            or (_looks_untrained(of) and _has_unused_gradient(history, of))
+            or (looks_untrained(of) and _has_unused_gradient(history, of))
         )
     ]
 
@@ -660,14 +677,8 @@ def _has_unused_gradient(history: TrainingHistory, parameter: Parameter) -> bool
     return found >= 0.2 * len(history.iterations) > 0
 
 
-def _looks_untrained(parameter: Parameter) -> bool:
-    """Whether its values lie as evenly as an initialization draws them: what was trained has outliers."""
-    values = parameter.values
-    return values.get("largest", 0.0) <= 1.1 * math.sqrt(3) * values.get("rms", 0.0)
-
-
 RELATIONS: Sequence[Row] = (
-    Row("parameters_frozen", _thawed_and_left_out, 0.94, "Call optimizer.add_param_group for them, or create the optimizer afterwards.", kind=EvidenceKind.STATE),
+    Row("parameters_frozen", _waits_for_an_optimizer, 0.94, "Call optimizer.add_param_group for them, or create the optimizer afterwards."),
     Row("weight_init_wrong", _stuck_at_zero, 0.94, "Initialize one of the factors with random values."),
     Row("parameters_frozen", _stops, 0.85, "Check requires_grad, detach() and no_grad() from this iteration on.", kind=EvidenceKind.STATE),
 )  # fmt: skip
