@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch")
 nn, functional = torch.nn, torch.nn.functional
 
 
-def seen(train: Callable[[], object]) -> TrainingHistory:
+def seen(train: Callable[[], object], every: int = 1, **settings: Any) -> TrainingHistory:
     """What the watcher has seen of a training in this process."""
     from epochzero.run.watch.child.hooks import Hooks
     from epochzero.run.watch.child.observer import Observer
@@ -28,7 +28,7 @@ def seen(train: Callable[[], object]) -> TrainingHistory:
     from epochzero.run.watch.child.schedule import Schedule
 
     records: list[dict[str, Any]] = []
-    observer = Observer(Records(on_record=records.append), Schedule(every=1))
+    observer = Observer(Records(on_record=records.append), Schedule(every=every, **settings))
     hooks = Hooks(observer)
     hooks.install()
     try:
@@ -718,3 +718,85 @@ def test_words_that_are_never_a_target_are_no_missing_class(tested: bool) -> Non
     history = seen(train)
     found = list(catalogue()["not_shuffled"](history))
     assert [one.kind in PROOFS for one in found] == [tested]
+
+
+class _Hides(nn.Module):  # type: ignore[misc]
+    """A model whose layers are in a list of Python, or in one that it knows."""
+
+    def __init__(self, *, known: bool) -> None:
+        super().__init__()
+        layers = [nn.Linear(32, 32) for _ in range(2)]
+        self.first, self.head = nn.Linear(8, 32), nn.Linear(32, 2)
+        self.layers = nn.ModuleList(layers) if known else layers
+
+    def forward(self, x: Any) -> Any:
+        x = self.first(x)
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        return self.head(x)
+
+
+def _adam(model: Any) -> Any:
+    return torch.optim.Adam(model.parameters(), 1e-3)
+
+
+def _replaced(model: Any) -> Any:
+    optimizer = _adam(model)
+    model.layers[0] = nn.Linear(32, 32)
+    return optimizer
+
+
+def _head_of_a_trained(model: Any) -> Any:
+    with torch.no_grad():
+        for parameter in model.layers.parameters():
+            parameter.normal_()
+    return torch.optim.Adam([*model.first.parameters(), *model.head.parameters()], 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("known", "optimizer", "line"),
+    [
+        (True, _adam, ""),
+        (True, _head_of_a_trained, ""),
+        (True, _replaced, "return torch.optim.Adam(model.parameters(), 1e-3)"),
+        (False, _adam, "layers = [nn.Linear(32, 32) for _ in range(2)]"),
+    ],
+)
+def test_what_gets_gradients_and_stays_as_it_was_drawn(
+    known: bool, optimizer: Callable[[Any], Any], line: str
+) -> None:
+    def train() -> None:
+        model = _Hides(known=known)
+        stepping = optimizer(model)
+        for _ in range(20):
+            given, wanted = labeled()
+            stepping.zero_grad()
+            functional.cross_entropy(model(given), wanted).backward()
+            stepping.step()
+
+    found = [one for one in catalogue()["parameters_frozen"](seen(train)) if one.kind in PROOFS]
+    assert [one.place and one.place.text for one in found] == ([line] if line else [])
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_change_late_in_a_training_is_inspected(given: bool) -> None:
+    def train() -> None:
+        body, head = nn.Sequential(nn.Linear(8, 32), nn.ReLU()), nn.Linear(32, 2)
+        body.requires_grad_(False)
+        optimizer = _adam(head)
+        for number in range(600):
+            if number == 400:
+                optimizer = _adam(head)
+                body.requires_grad_(True)
+                if given:
+                    optimizer.add_param_group({"params": list(body.parameters())})
+            inputs, wanted = labeled()
+            loss = functional.cross_entropy(head(body(inputs)), wanted)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    # Nothing is inspected that is not free.
+    history = seen(train, every=0, share=0.0)
+    assert sum(iteration.number >= 400 for iteration in history.iterations) >= 4
+    assert (reported(history, "parameters_frozen") == []) is given

@@ -40,6 +40,7 @@ class ModelLayer:
         called: whether it was called.
         parameters: names of its own.
         model: number of its model.
+        hidden: whether the model that calls it does not know it.
     """
 
     path: str
@@ -50,6 +51,7 @@ class ModelLayer:
     called: bool
     parameters: tuple[str, ...]
     model: int
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,6 +376,7 @@ class _HistoryBuilder:
         self._planned = planned
         self._kinds: dict[str, list[Record]] = {}
         self._names: dict[int, str] = {}
+        self._hidden: set[int] = set()
         self._models: dict[int, Record] = {}
         self._first: dict[tuple[int, str], Record] = {}
         self._frozen: set[tuple[int, str]] = set()
@@ -437,6 +440,8 @@ class _HistoryBuilder:
         kind = str(record["kind"])
         if kind == "root":
             self._names[int(record["number"])] = str(record["name"])
+            if record.get("hidden"):
+                self._hidden.add(int(record["number"]))
         elif kind == "model":
             self._models[int(record["number"])] = record
             for named in (*record["layers"], *record["parameters"]):
@@ -557,6 +562,7 @@ class _HistoryBuilder:
                 called=bool(latest["called"]),
                 parameters=tuple(record["parameters"]),
                 model=number,
+                hidden=number in self._hidden,
             )
 
     def _parameters(self) -> Iterable[Parameter]:

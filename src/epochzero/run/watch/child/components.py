@@ -135,6 +135,7 @@ class Components:
 
     def _note_optimizer(self, optimizer: Any, where: list[Any] | None = None) -> None:
         self._optimizers.append(weakref.ref(optimizer))
+        self.safety.schedule.changed(self._iterations.number)
         self._records.emit(
             "optimizer",
             number=len(self._optimizers) - 1,

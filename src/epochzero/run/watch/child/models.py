@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
@@ -24,10 +24,16 @@ MOST_NORMALIZATIONS, MOST_FEATURES = 8, 16
 
 
 class Models:
-    """Knows the models that were called, each by the number of its first call, and keeps none alive."""
+    """Knows the models that were called, each by the number of its first call, and keeps none alive.
 
-    def __init__(self, records: Records) -> None:
+    Args:
+        records: takes what each is.
+        on_change: is given the iteration at which parameters are frozen, thawed, given to an optimizer or taken from it.
+    """
+
+    def __init__(self, records: Records, on_change: Callable[[int], None]) -> None:
         self._records = records
+        self._on_change = on_change
         self._made: ByIdentity[Any] = ByIdentity()
         self._roots: ByIdentity[Any] = ByIdentity()
         self._paths: ByIdentity[ByIdentity[str]] = ByIdentity()
@@ -35,6 +41,7 @@ class Models:
         self._called: ByIdentity[bool] = ByIdentity()
         self._trained: ByIdentity[bool] = ByIdentity()
         self._emitted: dict[int, Any] = {}
+        self._most_hidden = 16
 
     def made(self, module: Any) -> None:
         """Remembers the line that made a layer."""
@@ -68,18 +75,30 @@ class Models:
     def path(self, module: Any, outermost: Any) -> str:
         """The number of its model and its path within that: ``0/encoder.2``."""
         root = self.root(outermost)
-        number = next((n for n, ref in enumerate(self._known) if ref() is root), 0)
         names = self._paths.get(root)
         if names is None or names.get(module) is None:
-            names = ByIdentity()
+            names = self._paths.get(root) or ByIdentity()
+            number = next((n for n, ref in enumerate(self._known) if ref() is root), 0)
             for name, part in structure.inner(root).named_modules():
-                names.set(part, name)
+                names.set(part, f"{number}/{name}")
             if names.get(root) is None:
-                names.set(root, "")
+                names.set(root, f"{number}/")
             if names.get(module) is None:
-                names.set(module, "")
+                names.set(module, self._hidden(module) or f"{number}/")
             self._paths.set(root, names)
-        return f"{number}/{names.get(module)}"
+        return str(names.get(module))
+
+    def _hidden(self, module: Any) -> str:
+        """The path of a layer that a model calls and does not know, as those in a list of Python are: one of a model of its own."""
+        own = module.parameters(recurse=False)
+        if self._most_hidden and any(p.requires_grad and p.is_leaf for p in own):
+            self._most_hidden -= 1
+            number = len(self._known)
+            self._known.append(weakref.ref(module))
+            name = f"{type(module).__name__}{number}"
+            self._records.emit("root", number=number, name=name, hidden=True)
+            return f"{number}/"
+        return ""
 
     def root(self, outermost: Any) -> Any:
         """The model that a module belongs to: what is called outermost, or whose method calls it."""
@@ -172,9 +191,12 @@ class Models:
                 sum(id(p) in held for p in model.parameters()),
                 sum(self._called.get(m) is True for m in model.modules()),
             )
-            if self._emitted.get(number) == state:
+            before = self._emitted.get(number)
+            if before == state:
                 continue
             self._emitted[number] = state
+            if before is not None and before[:2] != state[:2]:
+                self._on_change(iteration)
             look = Look()
             description = structure.described(look, model, self._made, held or None, self._called)
             look.read()

@@ -46,7 +46,7 @@ class Observer:
         self._schedule = schedule
         self._iterations = Iterations()
         self.safety = Safety(records, schedule, self._iterations)
-        models = Models(records)
+        models = Models(records, schedule.changed)
         common = (self.safety, self._iterations, models)
         self.components = Components(records, *common)
         calls = CallRecorder(records)

@@ -1,7 +1,8 @@
 """When to look closer: as often as the time that it takes allows.
 
 Looking may take a share of the job's time, at even distances. At milestones, close together in the
-beginning and ever farther apart, some free seconds may be spent in addition: a short job is seen too.
+beginning and ever farther apart, some free seconds may be spent in addition: a short job is seen too. Where what is trained
+changes, as by another optimizer, the milestones begin again.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ DENSE = 12
 APART = math.log(1.06)
 SHORT_S = 0.002
 """Of a step: even counting costs a share of it that is felt, and most steps are not observed at all."""
+PHASES, PHASE_S = 3, 0.05
+"""How often the milestones begin again, and the free seconds that each time adds."""
 _SETTLED, _RESTS = 1000, 5
 """Iterations before steps are left out, and how many in a row are."""
 
@@ -45,6 +48,7 @@ class Schedule:
         self._clock = clock
         self._began = self._now = clock()
         self._since = 0.0
+        self._phase = self._phases = 0
         self.spent = 0.0
 
     def due(self, number: int, skipped: int = 0) -> bool:
@@ -56,7 +60,16 @@ class Schedule:
         now = self._now = self._clock()
         self._began = min(self._began, now)  # Another thread trains than the one that was started.
         left = self._share * (now - self._began) - self.spent
-        return left >= 0 or (_is_milestone(number, skipped) and left >= -self._free)
+        # Evaluations are counted by themselves.
+        since = number - self._phase if number >= self._phase else number
+        is_milestone = _is_milestone(since, skipped)
+        return left >= 0 or (is_milestone and left >= -self._free)
+
+    def changed(self, number: int) -> None:
+        """From the iteration of this number on, something else is trained, or in another way."""
+        if number > self._phase and self._phases < PHASES:
+            self._phase, self._phases = number, self._phases + 1
+            self._free += PHASE_S
 
     def rest(self, number: int) -> int:
         """How many iterations from this one on are not observed, as their steps are short."""
@@ -82,5 +95,5 @@ def _is_milestone(number: int, skipped: int = 0) -> bool:
     """The first dozen, then each that is six per cent farther than the last; also if that was skipped."""
     if number < DENSE:
         return True
-    before = math.floor(math.log(number - skipped) / APART)
+    before = math.floor(math.log(max(1, number - skipped)) / APART)
     return before != math.floor(math.log(number + 1) / APART)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
@@ -27,7 +26,7 @@ from epochzero.run.watch.faults._signals import (
     saturation,
     weights,
 )
-from epochzero.run.watch.faults._table import SHARE_OF_ONSET, Row, Sign, percent
+from epochzero.run.watch.faults._table import Row, Sign, percent
 from epochzero.run.watch.faults.calls import STEPS_WITHOUT
 from epochzero.run.watch.history import Iteration, ModelLayer, Parameter, TrainingHistory
 from epochzero.run.watch.lines.contracts import bootstrapped_place
@@ -426,28 +425,30 @@ def _waits_for_an_optimizer(history: TrainingHistory) -> Sign | None:
 
     Of a pretrained network that is not to be trained, gradients are computed as well; its weights are not those of a beginning.
     """
-    seen = Counter(name for iteration in history.iterations for name in iteration.unheld)
+    last = history.iterations[-STEPS_WITHOUT:]
     left = [
         of
         for of in history.parameters
-        if of.trainable and not of.held and seen[of.name] >= max(STEPS_WITHOUT, SHARE_OF_ONSET * len(history.iterations))
+        if of.trainable and not of.held and len(last) == STEPS_WITHOUT
+        if all(of.name in iteration.unheld for iteration in last)
         if not has_changed(history, of) and not _is_copy(history, of)
-    ]  # fmt: skip
+    ]
     thawed = [of for of in left if of.thawed]
     drawn = [of for of in left if math.prod(of.shape) >= _ENOUGH and looks_untrained(of, _EVENLY)]
     found = thawed or drawn
     if not found or _was_trained(history, found):
         return None
-    what = "was made trainable" if thawed else "has the random values that it was created with"
-    since = next(i.number for i in history.iterations if found[0].name in i.unheld)
-    place = (
-        next(map(place_of, history.optimizers[::-1]), None)
-        if thawed
-        else frozen_place(history, found[0])
-    )
-    text = f"{found[0].name} {what} and gets gradients, but no optimizer holds it: it never changes"
+    first, layer = found[0], history.layer(found[0].layer)
+    since = next(i.number for i in history.iterations if first.name in i.unheld)
+    what, place = "has the random values that it was created with", frozen_place(history, first)
+    if thawed:
+        what = "was made trainable"
+        place = next(map(place_of, history.optimizers[::-1]), None)
+    elif layer is not None and layer.hidden:
+        what, place = "belongs to no module that is part of the model", layer.place
+    text = f"{first.name} {what} and gets gradients, but no optimizer holds it: it never changes"
     more = f", as do {len(found) - 1} others" if len(found) > 1 else ""
-    return Sign(f"{text}{more}.", place, since, found[0].layer)
+    return Sign(f"{text}{more}.", place, since, first.layer)
 
 
 def _stuck_at_zero(history: TrainingHistory) -> Sign | None:
