@@ -800,3 +800,35 @@ def test_a_change_late_in_a_training_is_inspected(given: bool) -> None:
     history = seen(train, every=0, share=0.0)
     assert sum(iteration.number >= 400 for iteration in history.iterations) >= 4
     assert (reported(history, "parameters_frozen") == []) is given
+
+
+@pytest.mark.parametrize("late", [0, 1, -1])
+def test_labels_of_another_batch(late: int) -> None:
+    def train() -> None:
+        centers = 4 * torch.randn(4, 8)
+        stored: list[Any] = []
+        for _ in range(32):
+            labels = torch.randint(4, (32,))
+            stored.append((centers[labels] + torch.randn(32, 8), labels))
+        batches = iter((stored[n][0], stored[n - late][1]) for n in range(1, 31))
+        fit(nn.Linear(8, 4), lambda: next(batches), 30)
+
+    found = [one for one in catalogue()["labels_wrong"](seen(train)) if one.kind in PROOFS]
+    assert [one.text.rpartition("labels are ")[2] for one in found] == (
+        ["shifted by one batch."] if late else []
+    )
+
+
+@pytest.mark.parametrize("bends", [True, False])
+def test_a_model_that_is_linear_and_learns_nothing(bends: bool) -> None:
+    def batch() -> tuple[Any, Any]:
+        given = torch.randint(2, (64, 2)) * 2.0 - 1
+        return given, (given.prod(1) > 0).long()
+
+    def train() -> None:
+        between = nn.Tanh() if bends else nn.Identity()
+        fit(nn.Sequential(nn.Linear(2, 32), between, nn.Linear(32, 2)), batch, 300,
+            lambda parameters: torch.optim.Adam(parameters, 1e-2))  # fmt: skip
+
+    found = [one for one in catalogue()["activation_missing"](seen(train)) if one.kind in PROOFS]
+    assert [one.word for one in found] == ([] if bends else ["activation_missing"])

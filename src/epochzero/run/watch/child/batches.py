@@ -114,7 +114,8 @@ def likeness(batch: torch.Tensor, target: torch.Tensor) -> dict[str, Any]:
 
     Returns:
         ``agreement`` and ``chance``, both 0 to 1; ``before`` and ``after``, the agreement if each example had the label
-        of the one before or after it in the batch; and ``pairs``. Empty where nothing can be computed.
+        of the one before or after it in the batch; ``pairs``; and of the first rows the ``nearest``, which labels of other batches may
+        fit. Empty where nothing can be computed.
     """
     rows = batch.detach()[: 2 * MOST_ROWS]
     if not rows.is_floating_point() or rows.shape[0] < 8 or target.shape[:1] != batch.shape[:1]:
@@ -139,4 +140,5 @@ def likeness(batch: torch.Tensor, target: torch.Tensor) -> dict[str, Any]:
         "after": float(after),
         "chance": float(chance),
         "pairs": n,
+        "nearest": nearest[:MOST_ROWS].tolist(),
     }

@@ -99,31 +99,54 @@ def _unrelated_noise(history: TrainingHistory) -> Sign | None:
     return Sign(text, target_place(history) or loss_place(history), evidence={"correlation": mean})
 
 
-def _labels_of_neighbor(history: TrainingHistory) -> Sign | None:
-    """The nearest neighbors agree if each example has the label of the one before or after it."""
+def _labels_of_others(history: TrainingHistory) -> Sign | None:
+    """The nearest neighbors agree if each example has the label of another one: that before or after it, or of another batch."""
     found = [i.likeness for i in history.iterations if "before" in i.likeness]
     pairs = sum(likeness["pairs"] for likeness in found)
     if pairs < _NEIGHBORS:
         return None
-    share = {
-        name: sum(likeness[name] * likeness["pairs"] for likeness in found) / pairs
-        for name in ("agreement", "before", "after", "chance")
-    }
-    name = max(("before", "after"), key=lambda side: share[side])
-    error = (share["chance"] * (1 - share["chance"]) / pairs) ** 0.5
-    if share["chance"] > _MOST_ALIKE:
-        return None
-    far = max(6 * error, 0.3 * (1 - share["chance"]))
+    own, chance, *near = (
+        sum(likeness[name] * likeness["pairs"] for likeness in found) / pairs
+        for name in ("agreement", "chance", "before", "after")
+    )
+    batches = [_across(history, ahead) for ahead in (1, -1)]
+    whose = (
+        ("of the example before it", near[0], pairs),
+        ("of the example after it", near[1], pairs),
+        ("that the batch after has in its place", *batches[0]),
+        ("that the batch before has in its place", *batches[1]),
+    )
+    label, share, count = max(whose, key=lambda of: of[1])
+    error = (chance * (1 - chance) / max(1, count)) ** 0.5
+    far = max(6 * error, 0.3 * (1 - chance))
     # Sorted examples agree with their neighbors in the batch as well.
-    if share[name] < share["chance"] + far or share["agreement"] > share["chance"] + 0.3 * far:
+    if (
+        chance > _MOST_ALIKE
+        or count < _NEIGHBORS
+        or share < chance + far
+        or own > chance + 0.3 * far
+    ):
         return None
     text = (
-        f"Similar examples have the same label in {percent(share['agreement'])} of cases, which is chance; with the label of the "
-        f"example {name} each, in {percent(share[name])}: labels are shifted by one."
+        f"Similar examples have the same label in {percent(own)} of cases, which is chance; with the label {label}, in "
+        f"{percent(share)}: labels are shifted by one{' batch' if 'batch' in label else ''}."
     )
-    return Sign(
-        text, label_place(history, order=True) or label_place(history), evidence=dict(share)
-    )
+    evidence = {"agreement": own, "shifted": share, "chance": chance}
+    return Sign(text, label_place(history, order=True) or label_place(history), evidence=evidence)
+
+
+def _across(history: TrainingHistory, ahead: int) -> tuple[float, int]:
+    """How often nearest neighbors agree in the labels that stand in their places so many batches ahead, and in how many pairs."""
+    at = {iteration.number: iteration for iteration in history.iterations}
+    agree = [
+        other.row_labels[row] == other.row_labels[nearest]
+        for number, iteration in at.items()
+        if (other := at.get(number + ahead)) is not None
+        and other.row_labels != iteration.row_labels
+        for row, nearest in enumerate(iteration.likeness.get("nearest", ()))
+        if max(row, nearest) < len(other.row_labels)
+    ]
+    return (float(np.mean(agree)) if agree else 0.0), len(agree)
 
 
 def _one_label(history: TrainingHistory, *, binary: bool) -> Sign | None:
@@ -337,7 +360,8 @@ RELATIONS: Sequence[Row] = (
         text="The target of {} of the rows is a class that a mask excludes: the loss cannot fall."), 3), 0.93,
         "Point targets at classes that are not masked: check offsets and the mask of the diagonal."),
     Row("labels_wrong", _unrelated_noise, 0.95, "Use the noise that was added to the input as the target.", kind=EvidenceKind.ESTIMATE),
-    Row("labels_wrong", _labels_of_neighbor, 0.94, "Check the index with which labels are read, and shifts such as roll, [1:] or [:-1].", kind=EvidenceKind.ESTIMATE),
+    Row("labels_wrong", _labels_of_others, 0.94,
+        "Check the index with which labels are read, shifts such as roll, [1:] or [:-1], and variables that are set after they are used."),
     Row("label_range_wrong", partial(_one_label, binary=False), 0.94, "Print the labels before the loss. Do not scale them, and cast them only once."),
     Row("labels_wrong", partial(_one_label, binary=True), 0.93, "Print the labels before the loss: both answers must occur."),
     Row("labels_wrong", in_iterations(_denoises_nothing), 0.94, "Use the clean example, or the noise, as the target, and add noise to a copy."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import takewhile
 
 from epochzero.run.watch.faults._signals import (
@@ -19,6 +20,7 @@ from epochzero.run.watch.faults._signals import (
     gradient_ratio,
     has_changed,
     is_classifier,
+    is_harmed,
     is_known_loss,
     kinds_of,
     looks_untrained,
@@ -54,8 +56,8 @@ _SHRUNK = 0.15
 """Gradient of the first layer compared with the last: two layers of tanh whose gradient arrives are a usual model."""
 
 
-def _no_activation(history: TrainingHistory) -> Sign | None:
-    """A layer whose input is another one's output, with what is linear between them at most."""
+def _no_activation(history: TrainingHistory, *, whole: bool) -> Sign | None:
+    """A layer whose input is another one's output, with what is linear between them at most; of the ``whole`` model, and to its harm."""
     seen, found = first_forward(history), course(history)
     if seen is None or found is None or not found.finite or does_well(history):
         return None
@@ -68,6 +70,8 @@ def _no_activation(history: TrainingHistory) -> Sign | None:
         return None
     source, path = pairs[0]
     all_linear = len(pairs) >= len(hidden) - 1
+    if whole and not (all_linear and is_harmed(history)):
+        return None
     # Blocks that begin with an activation lie in modules of their own.
     siblings = source.rpartition(".")[0] == path.rpartition(".")[0]
     effect = "the whole model is linear." if all_linear else "together they are one linear layer."
@@ -684,7 +688,8 @@ RELATIONS: Sequence[Row] = (
     Row("parameters_frozen", _stops, 0.85, "Check requires_grad, detach() and no_grad() from this iteration on.", kind=EvidenceKind.STATE),
 )  # fmt: skip
 CURVES: Sequence[Row] = (
-    Row("activation_missing", _no_activation, 0.4, kind=EvidenceKind.EFFECT),
+    Row("activation_missing", partial(_no_activation, whole=True), 0.4),
+    Row("activation_missing", partial(_no_activation, whole=False), 0.4, kind=EvidenceKind.EFFECT),
     Row("activation_wrong", _flat_activation, 0.55, kind=EvidenceKind.ESTIMATE),
     Row("capacity_too_small", _too_narrow, 0.68, kind=EvidenceKind.EFFECT),
     Row("normalization_missing", _not_normalized, 0.66, "Put BatchNorm or LayerNorm after each layer, or add residual connections.", kind=EvidenceKind.EFFECT),
