@@ -782,9 +782,11 @@ def test_what_gets_gradients_and_stays_as_it_was_drawn(
 def test_a_change_late_in_a_training_is_inspected(given: bool) -> None:
     def train() -> None:
         body, head = nn.Sequential(nn.Linear(8, 32), nn.ReLU()), nn.Linear(32, 2)
-        body.requires_grad_(False)
-        optimizer = _adam(head)
+        optimizer = _adam(nn.Sequential(body, head))
         for number in range(600):
+            if number == 200:
+                body.requires_grad_(False)
+                optimizer = _adam(head)
             if number == 400:
                 optimizer = _adam(head)
                 body.requires_grad_(True)

@@ -440,7 +440,8 @@ def _waits_for_an_optimizer(history: TrainingHistory) -> Sign | None:
     thawed = [of for of in left if of.thawed]
     drawn = [of for of in left if math.prod(of.shape) >= _ENOUGH and looks_untrained(of, _EVENLY)]
     found = thawed or drawn
-    if not found or _was_trained(history, found):
+    # What was trained before and is made trainable again is to be trained on.
+    if not found or (not thawed and _was_trained(history, found)):
         return None
     first, layer = found[0], history.layer(found[0].layer)
     since = next(i.number for i in history.iterations if first.name in i.unheld)
