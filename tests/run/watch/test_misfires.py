@@ -834,3 +834,42 @@ def test_a_model_that_is_linear_and_learns_nothing(bends: bool) -> None:
 
     found = [one for one in catalogue()["activation_missing"](seen(train)) if one.kind in PROOFS]
     assert [one.word for one in found] == ([] if bends else ["activation_missing"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "found"), [({}, 1), ({"training": True}, 0), ({"training": False}, 0)]
+)
+def test_a_dropout_that_is_not_told_of_the_evaluation(
+    settings: dict[str, bool], found: int
+) -> None:
+    class Drops(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.head = nn.Linear(8, 32), nn.Linear(32, 2)
+
+        def forward(self, x: Any) -> Any:
+            return self.head(functional.dropout(torch.relu(self.body(x)), 0.5, **settings))
+
+    def train() -> None:
+        model = Drops()
+        for _ in range(3):
+            fit(model.train(), labeled, 20)
+            model.eval()
+            with torch.no_grad():
+                model(labeled()[0])
+
+    # Iterations have spent what is free before the first evaluation.
+    history = seen(train, every=0, share=0.0, free_s=0.005)
+    assert len(list(catalogue()["eval_mode_missing"](history))) == found
+
+
+def test_of_several_rare_classes_none_has_to_be_the_rarest_by_far() -> None:
+    weights, shares = torch.tensor([0.886, 0.0375, 0.0415, 0.035]), torch.tensor([36, 1, 1, 2.0])
+
+    def train() -> None:
+        def batch() -> tuple[Any, Any]:
+            return torch.randn(40, 8), torch.multinomial(shares, 40, replacement=True)
+
+        fit(nn.Linear(8, 4), batch, 20, loss_of=nn.CrossEntropyLoss(weight=weights))
+
+    assert len(reported(seen(train), "sample_weights_wrong")) == 1

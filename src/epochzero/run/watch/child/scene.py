@@ -195,6 +195,9 @@ class Scene:
                 **kwargs,
             }
             described["rate"], described["drops"] = float(given["p"]), bool(given["training"])
+            # Who drops in evaluations on purpose, to see how sure a model is, says so.
+            if described["drops"] and len(args) < 3 and "training" not in kwargs:
+                described["by_default"] = place()
 
     def normalized(self, name: str, args: Any, kwargs: Any, output: Any) -> None:
         """A softmax was taken: over which dimension of which shape, and where; of attention how its weights lie."""

@@ -97,7 +97,8 @@ class Scenes:
         if not self._ends_for_evaluation(module, lines):
             return
         split = self.scene.split if self.scene.evaluating else set()
-        self._begin(evaluating=True, looking=self._schedule.due(self._evaluations))
+        looking = self._schedule.due(self._evaluations, evaluates=True)
+        self._begin(evaluating=True, looking=looking)
         self.scene.begins_at(module, lines, self._components.loader, place(), split)
 
     def _trains(self, module: Any) -> None:

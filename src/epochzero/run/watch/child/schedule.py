@@ -51,7 +51,7 @@ class Schedule:
         self._phase = self._phases = 0
         self.spent = 0.0
 
-    def due(self, number: int, skipped: int = 0) -> bool:
+    def due(self, number: int, skipped: int = 0, *, evaluates: bool = False) -> bool:
         """Whether to look at the iteration, or evaluation, of this number, after so many that were left out."""
         if self._every:
             return number % self._every == 0
@@ -60,10 +60,10 @@ class Schedule:
         now = self._now = self._clock()
         self._began = min(self._began, now)  # Another thread trains than the one that was started.
         left = self._share * (now - self._began) - self.spent
-        # Evaluations are counted by themselves.
-        since = number - self._phase if number >= self._phase else number
-        is_milestone = _is_milestone(since, skipped)
-        return left >= 0 or (is_milestone and left >= -self._free)
+        # Evaluations come when iterations have spent what is free: some of it is theirs alone.
+        free = self._free + PHASE_S if evaluates else self._free
+        is_milestone = _is_milestone(number if evaluates else number - self._phase, skipped)
+        return left >= 0 or (is_milestone and left >= -free)
 
     def changed(self, number: int) -> None:
         """From the iteration of this number on, something else is trained, or in another way."""

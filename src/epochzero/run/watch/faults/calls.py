@@ -360,6 +360,17 @@ def _evaluates_in_training_mode(history: TrainingHistory) -> Sign | None:
     return Sign(text, place, forgotten[0].iteration, matters[0].path)
 
 
+def _drops_in_evaluations(history: TrainingHistory) -> Sign | None:
+    """A function for dropout that is not told the mode of its model drops in evaluations, too."""
+    for evaluation in history.evaluations if history.count else ():
+        for path, of in evaluation.layers.items() if evaluation.training is False else ():
+            if of.get("by_default") and of.get("rate"):
+                text = f"{path} drops {percent(of['rate'])} in evaluations as well: the function is not told that the model evaluates."
+                place = place_of({"place": of["by_default"]})
+                return Sign(text, place, evaluation.iteration, path.partition(":")[0])
+    return None
+
+
 def _number(evaluation: EvaluationPass) -> int:
     """Of the model that was called."""
     number = evaluation.model.partition("/")[0]
@@ -443,6 +454,7 @@ CURVES: Sequence[Row] = (
     Row("zero_grad_missing", _gradient_left, 0.97, "Call optimizer.zero_grad() before each backward pass."),
     Row("train_mode_missing", _trains_in_evaluation_mode, 0.92, "Call model.train() at the start of each epoch."),
     Row("eval_mode_missing", _evaluates_in_training_mode, 0.82, "Call model.eval() before each evaluation, and model.train() after it."),
+    Row("eval_mode_missing", _drops_in_evaluations, 0.92, "Pass training=self.training, or use torch.nn.Dropout."),
     Row("gradient_clipping_wrong", _clipped_by_value, 0.92, series="gradient", kind=EvidenceKind.EFFECT),
     Row("gradient_clipping_wrong", _clipped_to_nothing, 0.92, series="gradient", kind=EvidenceKind.EFFECT),
     Row("mixed_precision_overflow", _leaves_half_precision, 0.8,

@@ -439,16 +439,14 @@ def _weights_follow_classes(history: TrainingHistory) -> Sign | None:
             continue
         if sum(sum(i.target.get("classes", {}).values()) for i in history.iterations) < _LABELS:
             continue
-        often, rare = max(shares, key=lambda c: shares[c]), min(shares, key=lambda c: shares[c])
-        apart = shares[often] > 2 * shares[rare] and weights[often] > 1.5 * weights[rare] > 0
-        if (
-            apart
-            and weights[often] == max(weights.values())
-            and weights[rare] == min(weights.values())
-        ):
+        often = max(shares, key=lambda c: shares[c])
+        # Of several rare classes none may be much rarer than another.
+        rare = [c for c in shares if shares[often] > 2 * shares[c]]
+        if rare and all(weights[often] > 1.5 * weights[c] > 0 for c in rare):
+            least = min(rare, key=lambda c: shares[c])
             text = (
-                f"Class {often}, {percent(shares[often])} of the labels, has the weight {weights[often]:.3g}, and class {rare}, "
-                f"{percent(shares[rare])} of them, {weights[rare]:.3g}: the weights are those of the frequencies, not their inverse."
+                f"Class {often}, {percent(shares[often])} of the labels, has the weight {weights[often]:.3g}, and class {least}, "
+                f"{percent(shares[least])} of them, {weights[least]:.3g}: the weights are those of the frequencies, not their inverse."
             )
             return Sign(text, loss_place(history, "weight", "pos_weight"))
     return None
