@@ -66,6 +66,22 @@ def test_the_frames_of_a_notebook() -> None:
     ]
 
 
+def test_the_frames_of_pytest() -> None:
+    frames = query_of(
+        Report(
+            "test_split fails",
+            "tests/test_split.py:21: in test_split\n    out = list(split(data))\n"
+            "src/pkg/split.py:122: in flatmap\n    indices = self.sampler(target)\n"
+            "E   ValueError: empty\nsrc/pkg/names.py:3: in <module>\n    from pkg import split\n",
+        )
+    ).frames
+    assert [(f.file, f.line, f.function, f.code) for f in frames] == [
+        ("tests/test_split.py", 21, "test_split", "out = list(split(data))"),
+        ("src/pkg/split.py", 122, "flatmap", "indices = self.sampler(target)"),
+        ("src/pkg/names.py", 3, "<module>", "from pkg import split"),
+    ]
+
+
 def test_a_tracker_s_json() -> None:
     report = read_report(
         '{"number": 7, "title": "Crash &amp; burn", "body": "line\\r\\nnext",'

@@ -34,10 +34,10 @@ _FENCE = re.compile(r"^(?:```|~~~).*?(?:^(?:```|~~~)[ \t]*$|\Z)", re.DOTALL | re
 _FRAME = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>[\w<>.]+))?')
 _NOTEBOOK_FRAME = re.compile(
     r"^(?:File )?\[?(?P<file>(?:[A-Za-z]:)?[~/\\.\w][^\s:()\[\]]*\.pyx?)(?:\]\(\S*\))?"
-    r"(?::(?P<line>\d+),)? in (?:\w+\.)*(?P<function>\w+)",
+    r"(?::(?P<line>\d+)[,:])? in (?:\w+\.)*(?P<function>[\w<>]+)",
     re.MULTILINE,
 )
-"""IPython's; Colab makes the path a link, and version 8 names a method with its class."""
+"""IPython's and pytest's; Colab makes the path a link, and IPython 8 names a method with its class."""
 NOTEBOOK_ARROW = re.compile(r"^-+> ?(?P<line>\d+) ", re.MULTILINE)
 """Before the failing line of a notebook's frame."""
 _ERROR = re.compile(
