@@ -68,7 +68,7 @@ def capabilities(environment: Mapping[str, str], homes: Sequence[Path]) -> Itera
         yield Capability("git", "works", f"{git}.")
     else:
         advice = "Install git for locate, study import and reviews."
-        yield Capability("git", "missing", "The program git was not found.", advice)
+        yield Capability("git", "missing", "git was not found on PATH.", advice)
     yield from map(_extra, *zip(*_EXTRAS, strict=True))
 
 
@@ -93,7 +93,7 @@ def _nearest(path: Path) -> Path:
 
 def _dry_run() -> Capability:
     if platform.NAME == "Windows":
-        return Capability("dry runs", "missing", "They need Linux or macOS.", "Use WSL.")
+        return Capability("dry runs", "missing", "They require Linux or macOS.", "Use WSL.")
     from epochzero.check.dryrun.contain import best_containment
 
     found = best_containment()
@@ -120,7 +120,7 @@ def _gpus(environment: Mapping[str, str]) -> Capability:
 
     found = gpus(environment)
     if not found.gpus:
-        text = "This machine has no GPU that nvidia-smi lists; no command needs one."
+        text = "nvidia-smi lists no GPU on this machine; no command requires one."
         return Capability("GPU samples", "missing", text)
     names = ", ".join(gpu.model for gpu in found.gpus)
     if find_spec("pynvml") is None:

@@ -33,7 +33,7 @@ def test_a_file_becomes_a_report(run: Command, tmp_path: Path) -> None:
     assert done.code == 0
     assert "1, of 2 records; 1 could not be used" in done.out
     assert "1: has neither a log nor a category" in done.out
-    assert "Cost: no GPU time is known" in done.out
+    assert "Cost: no GPU times are known" in done.out
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Zhang et al. 2020" in page
     assert "Left out: has neither a log nor a category" in page

@@ -84,10 +84,10 @@ def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
         "is not a JSON object": 1,
     }
     assert corpus.notes == {
-        "phase is no word of the taxonomy": 1,
-        "gpu_hours is no number of 0 or more": 2,
-        "seconds is no number of 0 or more": 1,
-        "time is no time": 1,
+        "phase is not a term of the taxonomy": 1,
+        "gpu_hours is not a number of at least 0": 2,
+        "seconds is not a number of at least 0": 1,
+        "time is not a time": 1,
     }
     assert not corpus.knows("gpu_hours").any()
     assert corpus.texts("user") == ["", "?"]

@@ -131,7 +131,9 @@ def test_why_an_issue_is_left_out(
 def test_what_changes_no_code_is_no_fix(made: Made) -> None:
     made.issue(7)
     made.commit("Fixes #7", {"README.md": "more", "tests/test_net.py": "pass\n"})
-    assert list(made.imported().left_out) == ["its commit changes tests, documents or data only"]
+    assert list(made.imported().left_out) == [
+        "its commit changes only tests, documentation or data"
+    ]
     sha = made.commit("Fix the rest of #7", {"net.py": CODE + "\n"})
     (record,) = made.imported().records
     assert record["fix"]["sha"] == sha
@@ -158,7 +160,7 @@ def test_strange_entries_are_counted(tmp_path: Path) -> None:
     export.write_text("\n".join(map(json.dumps, entries)))
     issues, left_out = read_issues(export)
     assert [issue.title for issue in issues] == ["a"]
-    assert left_out == {"no number or no title": 3, "the same number again": 1}
+    assert left_out == {"no number or no title": 3, "a duplicate number": 1}
 
 
 def test_a_line_separator_of_unicode_ends_no_line(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from epochzero.check.findings import Finding, SourceLocation
 from epochzero.file_access import is_folder
 
-SEEN_TOO = "The dry run found it too."
+SEEN_TOO = "The dry run found this too."
 LEAST_OF_ONE_CAUSE = 3
 """From this number on, the cause of missing modules or removed names is the environment, not each of them."""
 MOST_NAMES = 8

@@ -89,8 +89,8 @@ def compare_data(
                 phase="preprocessing",
                 place=place,
                 message=f"{where}{column}: {difference.message} ({difference.kind}).",
-                consequence="What reads the data as the profile knows them fails, or is wrong.",
-                fix=f"Correct the data, or if they are meant so: epochzero data profile "
+                consequence="Code that expects the data of the profile fails or returns wrong results.",
+                fix=f"Correct the data, or if the change is intended: epochzero data profile "
                 f"{each.path} -o {each.profile}",
             )
         for note in found.notes:
@@ -123,7 +123,7 @@ def unknown_if_generated(
     for value in found:
         made = absent.get((value.rule, value.place)) if isinstance(value, Finding) else None
         if made is not None:
-            reason = f"they are not on this machine; the dry run made them after {made.profile}"
+            reason = f"they are not on this machine; the dry run generated them from {made.profile}"
             yield Unknown(f"whether {made.path} exists", reason, value.place)
         else:
             yield value

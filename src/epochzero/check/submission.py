@@ -57,13 +57,13 @@ def refusals(
     try:
         done = _asked([program, *launcher.tests, *command[1:]], folder, environment)
     except (OSError, subprocess.TimeoutExpired) as error:
-        yield Unknown(what, f"it cannot be asked: {error}", place)
+        yield Unknown(what, f"it cannot be queried: {error}", place)
         return
     if done.returncode == 0:
         return
     answer = _answer(done.stderr or done.stdout)
     if _UNREACHABLE.search(done.stderr):
-        yield Unknown(what, f"the scheduler does not answer: {answer}", place)
+        yield Unknown(what, f"the scheduler does not respond: {answer}", place)
         return
     has = _resources(launcher.resources, folder, environment)
     yield Finding(
@@ -74,7 +74,7 @@ def refusals(
         place,
         f"The scheduler refuses this submission: {answer}",
         f"{name}: {answer}",
-        "Ask for what the cluster has" + (f": {has}." if has else "."),
+        "Request resources that the cluster has" + (f": {has}." if has else "."),
     )
 
 
@@ -116,4 +116,4 @@ def _answer(text: str) -> str:
             fact = shorter
         if fact and fact not in facts:
             facts.append(fact)
-    return "; ".join(facts)[:_MOST] or "it gave no reason"
+    return "; ".join(facts)[:_MOST] or "it returned no reason"

@@ -156,7 +156,7 @@ def _about(
             phase="unknown",
             place=comment.place,
             message="",
-            consequence="It would hide the next finding of that rule.",
+            consequence="It would hide the next finding of this rule.",
             fix="Remove it.",
         )
         for rule in comment.rules:
@@ -164,8 +164,8 @@ def _about(
                 yield replace(
                     warning,
                     message=f"No rule is called {rule}, so nothing is suppressed.",
-                    consequence="The finding that it was meant for counts.",
-                    fix="Name a rule of `epochzero check --rules`.",
+                    consequence="The finding that it was meant to suppress is reported.",
+                    fix="Use the name of a rule that `epochzero check --rules` lists.",
                 )
             elif rule in asked and (number, rule) not in used:
                 yield replace(warning, message=f"{rule} finds nothing here to suppress.")
@@ -175,6 +175,6 @@ def _about(
                 warning,
                 rule=WITHOUT_REASON,
                 message=f"The suppression names no {missing}, so nothing is suppressed.",
-                consequence="The findings that it was meant for count.",
-                fix="Write # epochzero: ignore[rule-id] and, behind it, why the finding may stay.",
+                consequence="The findings that it was meant to suppress are reported.",
+                fix="Write # epochzero: ignore[rule-id], followed by the reason why the finding may stay.",
             )

@@ -209,7 +209,7 @@ def _column(pair: _Pair) -> Compared:
         )
         return
     if found.others and not known.others:
-        message = f"values of another kind than {kind}: {found.others:,}"
+        message = f"values that are not of kind {kind}: {found.others:,}"
         yield pair.finding("type", message, "error", found.others), _other(pair, kind)
     # An array with missing numbers has no type.
     plain = known.kind == "number" and not (known.dtype and found.dtype)
@@ -501,7 +501,7 @@ def _by_label(pair: _Pair) -> Compared:
     if apart:
         worst = max(apart, key=apart.__getitem__)
         message = (
-            f"of class {worst!r} the median value is {_quantile(found[worst], 0.5):,.6g}, in the profile"
+            f"the median value of class {worst!r} is {_quantile(found[worst], 0.5):,.6g}, in the profile"
             f" {_quantile(known[worst], 0.5):,.6g} (Kolmogorov-Smirnov D = {apart[worst]:.2f}):"
             " the labels may not belong to their records"
         )

@@ -26,7 +26,7 @@ Kind = Literal["number", "boolean", "category", "text", "date", "list", "empty"]
 FAULTS: Mapping[str, str] = {
     "unreadable": "cannot be read",
     "broken": "is damaged or truncated",
-    "damaged": "decodes only in part or to a wrong picture",
+    "damaged": "decodes only in part or to a wrong image",
     "empty_file": "is empty",
     "too_large": "would decompress to more than the limit",
     "unparsable": "does not conform to its format",

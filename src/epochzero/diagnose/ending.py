@@ -129,7 +129,7 @@ def absence(timeline: Timeline) -> tuple[str, ...]:
     itself = "; it waited in {} number {}".format(*found.instead) if found.instead else ""
     return (
         f"Rank {found.rank} did not arrive at {found.collective} number {found.number}, in which ranks {waiting} "
-        f"waited ({log}:{line}){itself}: look at what it did before, not at the other ranks.",
+        f"waited ({log}:{line}){itself}: inspect what that rank did before, not the other ranks.",
     )
 
 

@@ -269,7 +269,9 @@ _CUT_OFF = (
 _BELOW = ("the lines below this traceback, in the complete standard error of its rank",)
 _LINES_AFTER_THE_LAST_ERROR = 5
 """Such as the lines of a launcher, and what a logger or a progress bar prints when it closes."""
-_UNRECOGNIZED = "The message is of no known kind; the lines before it may say more."
+_UNRECOGNIZED = (
+    "The message matches no known kind of failure; the lines before it may explain more."
+)
 _NOTHING_SAID = "The job failed, and its logs do not show why."
 
 
@@ -329,11 +331,11 @@ def _as_hang(found: Diagnosis, root: JudgedEvent, job: JobContext) -> Diagnosis:
     return replace(
         found,
         title="The job hung until its time limit",
-        meaning=f"The job wrote nothing in the last {hours} before its limit, although it had written often before.",
+        meaning=f"The job wrote nothing in the last {hours} before its limit, although it had written often until then.",
         root_cause="programming_error",
         retry="unknown",
-        retry_reason="More time would not have helped. A lost message or a slow service may not come again; a branch "
-        "that ranks do not share hangs at the same place again.",
+        retry_reason="More time would not have helped. A lost message or a slow service may not recur; a branch that only some "
+        "ranks take hangs at the same place again.",
         fixes=(
             "Find where each process waits: run the job with `epochzero run`, which terminates a job that hangs and "
             "records the stacks of all its processes.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-UNCOMPILED = "torch.compile is left out: the program runs as written"
+UNCOMPILED = "torch.compile is skipped: the program runs without compilation"
 
 
 def leave_uncompiled(torch: Any, assume: Callable[[str], None]) -> None:

@@ -79,8 +79,8 @@ def _beside_study(
     )  # fmt: skip
     study = zhang2020()
     notes = (
-        f"Study: {study.short}, {study.sources['categories']}. It left infrastructure out; "
-        f"“Comparable %” leaves it out too (n = {common:,}).",
+        f"Study: {study.short}, {study.sources['categories']}. It excluded infrastructure; "
+        f"“Comparable %” excludes it too (n = {common:,}).",
     )
     return Table(name, caption, columns, tuple(rows), whole, notes=notes)
 
@@ -107,7 +107,7 @@ def _bars_beside_study(
     }
     return bars(
         f"{name}-figure",
-        f"{caption}, among those that the study counts",
+        f"{caption}, among those in the study",
         [_title(word) for word in words],
         series,
         axis="% of failures",
@@ -328,9 +328,7 @@ def retried(attempts: FailureCorpus) -> Parts:
         Column("GPU h wasted", "number", cases="Retries"),
     )  # fmt: skip
     started = len(np.unique(again.codes["job"]))
-    summary = (
-        f"{len(again):,} retries of {started:,} jobs brought nothing: the jobs failed in the end"
-    )
+    summary = f"{len(again):,} retries of {started:,} jobs were in vain: the jobs failed in the end"
     if knows_cost:
         summary += f". They took {np.nansum(again.numbers['gpu_hours']):,.1f} GPU hours"
     table = Table("retries", "Retries that failed too", columns, tuple(rows), len(again), "retries")
@@ -377,7 +375,7 @@ def _failed_by_then(known: FailureCorpus, minutes: NDArray[np.float64]) -> Figur
             up = 100 * (at + 1) / times.size
             title = f"{_title(word)} (n = {times.size:,})"
             series[title] = (times[at].tolist(), up.tolist())
-    alt = f"Curves of the share that has failed by then; half of all within {np.median(minutes):,.3g} minutes."
+    alt = f"Cumulative share of failures over time; half of all failures occur within {np.median(minutes):,.3g} minutes."
     return cumulative(
         "time-figure", "Failed by then", series,
         x="minutes since the start", y="% of failures", alt=alt,
@@ -408,7 +406,7 @@ def weeks(corpus: FailureCorpus) -> Parts:
         head: [pairs[monday, word] for monday in every]
         for head, word in zip(heads, order, strict=True)
     }
-    alt = f"Failures a week from {every[0]} to {every[-1]}, a chart for each dimension."
+    alt = f"Failures per week from {every[0]} to {every[-1]}, with one chart per dimension."
     drawn = panels(
         "weeks-figure", "Failures by week", every, counts_of, y="failures a week", alt=alt
     )
@@ -472,7 +470,7 @@ def caught(corpus: FailureCorpus) -> Parts:
         Column("Category"), Column("No.", "count"), Column("Caught", "count"), _SHARE, _INTERVAL,
         Column("By the rules", "code"),
     )  # fmt: skip
-    note = "Caught: a finding of the check of that job, before it or after, is of the failure's category."
+    note = "Caught: a check of the job, before or after it ran, reports a finding in the failure's category."
     return [Table("caught", "What a check reports before the job runs", columns, tuple(rows), whole,
                   notes=(note,))]  # fmt: skip
 

@@ -28,17 +28,17 @@ SCHEMA = "epochzero.study.failures/1"
 _SECTIONS: tuple[tuple[str, Callable[[FailureCorpus], analyses.Parts], str], ...] = (
     ("Dimensions", analyses.dimensions, ""),
     ("Categories", analyses.categories, ""),
-    ("Root causes", analyses.causes, "no root cause is known"),
-    ("Phases", analyses.phases, "no phase is known"),
-    ("Cost", analyses.cost, "no GPU time is known"),
+    ("Root causes", analyses.causes, "no root causes are known"),
+    ("Phases", analyses.phases, "no phases are known"),
+    ("Cost", analyses.cost, "no GPU times are known"),
     (
         "Repeated failures",
         analyses.repeated,
-        "no fingerprint is known together with a user or a name of the job",
+        "no record has a fingerprint and also a user or a job name",
     ),
-    ("Retries", analyses.retried, "no job was started again"),
-    ("Time to failure", analyses.time_to_failure, "it is not known how long the jobs ran"),
-    ("Trend", analyses.weeks, "it is not known when the jobs failed"),
+    ("Retries", analyses.retried, "no job was restarted"),
+    ("Time to failure", analyses.time_to_failure, "the run times of the jobs are unknown"),
+    ("Trend", analyses.weeks, "the times of the failures are unknown"),
     ("Most frequent failures", analyses.fingerprints, "no fingerprint is known"),
     ("Checking", analyses.caught, "no known finding of a check predicts a failure"),
 )
@@ -83,7 +83,7 @@ def study_failures(corpus: FailureCorpus, *, seed: int = 0) -> FailuresStudied:
     if parts := labels(corpus, agreed):
         sections.append(Section("Labels", parts))
     else:
-        missing["Labels"] = "no failure is labelled"
+        missing["Labels"] = "no failure is labeled"
     data = _data(corpus, failures, missing)
     report = ReportPage(f"Failures in {corpus.source}", _lead(corpus, failures), (*sections, data))
     return FailuresStudied(report, _summary(corpus, failures, missing, agreed))
@@ -91,7 +91,7 @@ def study_failures(corpus: FailureCorpus, *, seed: int = 0) -> FailuresStudied:
 
 def _lead(corpus: FailureCorpus, failures: FailureCorpus) -> str:
     if not len(failures):
-        return f"None of the {corpus.read:,} records that were read is a failure."
+        return f"None of the {corpus.read:,} records read is a failure."
     counts = failures.counts("category")
     first = [
         f"{taxonomy.categories()[word].title} ({100 * n / len(failures):.1f} %)"
@@ -101,7 +101,7 @@ def _lead(corpus: FailureCorpus, failures: FailureCorpus) -> str:
     hours = float(np.nansum(failures.numbers["gpu_hours"]))
     if hours:
         lead += f" They took {hours:,.0f} GPU hours."
-    return f"{lead} The tables compare them with {zhang2020().short}, where it has numbers."
+    return f"{lead} The tables compare them with {zhang2020().short}, where that study has numbers."
 
 
 def _data(corpus: FailureCorpus, failures: FailureCorpus, missing: Mapping[str, str]) -> Section:
@@ -110,9 +110,9 @@ def _data(corpus: FailureCorpus, failures: FailureCorpus, missing: Mapping[str, 
     rows += [(f"Left out: {why}", count) for why, count in sorted(corpus.left_out.items())]
     ended_well = int(corpus.is_word("category", NOT_A_FAILURE).sum())
     rows += [
-        ("Ended well, no failure", ended_well),
+        ("Succeeded", ended_well),
         (
-            "Earlier attempts of jobs that were started again",
+            "Earlier attempts of restarted jobs",
             len(corpus) - ended_well - len(failures),
         ),
         ("Failures studied", len(failures)),
@@ -125,13 +125,13 @@ def _data(corpus: FailureCorpus, failures: FailureCorpus, missing: Mapping[str, 
     if corpus.notes:
         odd: tuple[Row, ...] = tuple(sorted(corpus.notes.items()))
         parts.append(
-            Table("unusable", "Fields that could not be used, and count as not known",
+            Table("unusable", "Invalid fields, counted as unknown",
                   (Column("Field"), Column("No.", "count")), odd, sum(corpus.notes.values()), "fields")
         )  # fmt: skip
     parts += [f"“{title}” is left out: {why}." for title, why in missing.items()]
     parts.append(
-        "A failure is the last attempt of a job. Intervals of shares are those of Wilson (1927). "
-        "Categories, phases and root causes are those of the diagnosis, unless a table says otherwise."
+        "A failure is the last attempt of a job. Confidence intervals of shares are Wilson intervals (1927). "
+        "Categories, phases and root causes come from the diagnosis unless a table says otherwise."
     )
     return Section("Data", parts)
 

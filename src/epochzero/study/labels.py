@@ -74,7 +74,7 @@ def _cells(estimate: Estimate) -> tuple[float | None, tuple[float, float] | None
 
 def _notes(corpus: FailureCorpus, found: dict[str, ClassAgreement]) -> tuple[str, ...]:
     notes = [
-        f"Intervals by {RESAMPLES:,} bootstrap draws, of whole projects where there are {FEW} or more."
+        f"Confidence intervals are from {RESAMPLES:,} bootstrap samples, of whole projects if there are {FEW} or more."
     ]
     if "category" in found:
         labelled = corpus.where(corpus.knows("label_category"))
@@ -84,7 +84,8 @@ def _notes(corpus: FailureCorpus, found: dict[str, ClassAgreement]) -> tuple[str
         )
         share = 100 * accepted / len(labelled)
         notes.append(
-            f"With the other categories that a label allows, {accepted:,} of {len(labelled):,} are right ({share:.1f} %)."
+            f"If the other categories that a label allows also count, {accepted:,} of {len(labelled):,} are correct ({share:.1f} "
+            "%)."
         )
     if any(measured.kappa.value is None for measured in found.values()):
         notes.append("Kappa is undefined if both always use the same class.")
@@ -122,5 +123,5 @@ def _confused(titles: list[str], counts: list[list[int]]) -> Table:
     pairs.sort(key=lambda pair: (pair[3], -pair[2]))
     columns = (Column("Label"), Column("Diagnosis"), Column("No.", "count", cases="No."))
     rows = tuple((label, predicted, count) for label, predicted, count, _ in pairs)
-    return Table("confusion", "What is taken for what, errors first", columns, rows,
+    return Table("confusion", "Confusions, errors first", columns, rows,
                  sum(pair[2] for pair in pairs), "labelled failures", most=MOST_ROWS)  # fmt: skip

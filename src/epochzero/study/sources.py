@@ -238,7 +238,7 @@ class _Fields:
             return unknown
         if isinstance(value, str) and value in _VOCABULARIES[name]():
             return value
-        self._builder.note(f"{self._front}{name} is no word of the taxonomy")
+        self._builder.note(f"{self._front}{name} is not a term of the taxonomy")
         return unknown
 
     def number(self, *names: str) -> float | None:
@@ -253,7 +253,7 @@ class _Fields:
                 and 0 <= value < math.inf
             ):
                 return float(value)
-            self._builder.note(f"{self._front}{name} is no number of 0 or more")
+            self._builder.note(f"{self._front}{name} is not a number of at least 0")
         return None
 
     def moment(self, *names: str) -> float | None:
@@ -264,7 +264,7 @@ class _Fields:
                 continue
             if (found := _moment(value)) is not None:
                 return found
-            self._builder.note(f"{self._front}{name} is no time")
+            self._builder.note(f"{self._front}{name} is not a time")
         return None
 
     def _value(self, name: str) -> Any:

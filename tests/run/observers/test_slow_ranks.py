@@ -67,8 +67,8 @@ def test_ranks_that_have_hardly_stepped_are_not_compared() -> None:
 
 @pytest.mark.parametrize(
     ("computed", "text"),
-    [(0.0, "250 ms of a step it waits for a processor, which others use"),
-     (0.2, "without waiting for other ranks it takes 300 ms a step, the others 100 ms")],
+    [(0.0, "it waits 250 ms per step for a processor that other processes use"),
+     (0.2, "without the time spent waiting for other ranks, it takes 300 ms per step, the others 100 ms")],
 )  # fmt: skip
 def test_a_rank_waits_for_a_processor_unless_it_computes_more(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, computed: float, text: str
@@ -133,8 +133,8 @@ def test_a_slow_rank_is_reported_with_its_data_and_cost(
     slow, end = events_of(windows, monkeypatch, tmp_path, gpus=360)
     assert (slow.what, slow.rank, end.what) == (SLOW_RANK_EVENT, 2, SLOW_RANKS_EVENT)
     assert slow.text == (
-        "rank 2 has been 2 times slower than the median since about step 1: its data takes 220 ms a step, "
-        "that of the others 20 ms"
+        "rank 2 has been 2 times slower than the median since about step 1: loading its data takes 220 ms per step, "
+        "20 ms on the others"
     )
     assert end.text.endswith("; about 2 GPU hours were lost")
 
@@ -159,7 +159,8 @@ def test_one_slow_window_is_no_slow_rank(monkeypatch: pytest.MonkeyPatch, tmp_pa
     [
         ((1980.0, 1980.0, 1095.0), "heat", "its GPU is throttled (heat; 1095 MHz, the others 1980 MHz)"),
         ((1980.0, 1980.0, 1410.0), "", "its GPU's clock is 1410 MHz, that of the others 1980 MHz"),
-        ((1980.0, 1980.0, 1980.0), "", "without waiting for other ranks it takes 300 ms a step, the others 100 ms"),
+        ((1980.0, 1980.0, 1980.0), "", "without the time spent waiting for other ranks, it takes 300 ms per step, the others 100 "
+            "ms"),
     ],
 )  # fmt: skip
 def test_a_slow_gpu_is_the_cause(

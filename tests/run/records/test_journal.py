@@ -149,7 +149,7 @@ def test_a_full_disk_loses_records_and_not_the_job(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot write a journal"):
+    with pytest.raises(InputError, match="records cannot be written"):
         Journal(tmp_path / "file" / "attempt")
 
 

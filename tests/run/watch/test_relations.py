@@ -523,7 +523,7 @@ def _rank(
 @pytest.mark.parametrize(
     ("other", "found", "text"),
     [
-        ({"data": 1}, {"ranks_differ"}, "is not averaged"),
+        ({"data": 1}, {"ranks_differ"}, "are not averaged"),
         ({"data": 1, "seed": 1}, {"ranks_differ"}, "a model of its own"),
         ({"data": 1, "rate": 0.2}, {"ranks_differ"}, "learning rates of the ranks are 0.1, 0.2"),
         ({}, {"ranks_repeat_data"}, "same examples"),
@@ -1047,7 +1047,7 @@ def test_a_loss_that_is_given_the_labels_first(
     function: str, arguments: str, found: set[str], tmp_path: Any
 ) -> None:
     lines = ("known, guess = (x[:, :1] > 0) * 0.8 + 0.1, head(model(x)).sigmoid()", f"loss = F.{function}({arguments})")  # fmt: skip
-    facts = [one for one in violations(_program(tmp_path, *lines)) if "alone" in one.text]
+    facts = [one for one in violations(_program(tmp_path, *lines)) if "only through the target" in one.text]
     assert {one.word for one in facts} == found
     assert all(one.place is not None and function in one.place.text for one in facts)
     assert all(one.kind in PROOFS for one in facts)

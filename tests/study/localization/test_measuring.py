@@ -144,7 +144,7 @@ def test_bugs_that_cannot_be_used_are_counted(project: Project, tmp_path: Path) 
     found, lost = measure(bugs, asked, clones(project.clone.parent), ["bm25"], tmp_path)
     assert len(found) == 1
     assert lost == {
-        "there is no clone of its project": 1,
+        "no clone of its project exists": 1,
         "the commit of its fix, or files before it, are not in the clone": 1,
         "the changed files are not in the tree that is searched": 1,
     }

@@ -128,8 +128,8 @@ def nan_loss(record: NaN, job: Job) -> Finding:
         place=place_of(record.path, record.line, job),
         message="The loss is NaN at the call of backward.",
         consequence="Every weight that the step updates becomes NaN.",
-        fix="Inspect the batch and the terms of the loss: a logarithm of zero, a division by "
-        "zero, a mean over no items, a learning rate that is too high.",
+        fix="Inspect the batch and the terms of the loss: a logarithm of zero, a division by zero, a mean over no items, or a "
+        "learning rate that is too high.",
     )
 
 
@@ -333,9 +333,9 @@ def _not_the_platform(failed: DryRunFailure, job: Job, target: Target) -> str:
         return "it opens a window, but the dry run has no display"
     no_gpu = failed.plan.mode == "real" and (failed.plan.gpus or target.gpus != ())
     if no_gpu and (_NO_GPU.search(shown) or _counts_gpus(failed, job)):
-        return "it needs a GPU, but the dry run has none"
+        return "it requires a GPU, but the dry run has none"
     if failed.plan.mode == "fake" and _WITHOUT_STORAGE.search(shown):
-        return "it needs the values of a tensor, which the simulated GPU does not know"
+        return "it requires the values of a tensor, which the simulated GPU does not compute"
     if failed.plan.gpus and _PRETENDED.search(shown):
         return (
             "a simulated stream or event is passed to torch's compiled code, which requires "
@@ -450,7 +450,7 @@ def _memory_elsewhere(raised: ErrorRecord, target: Target) -> str:
     size = float(asked[1]) * _UNITS[asked[2]] if asked else 0.0
     if target.memory_bytes is not None and size > target.memory_bytes:
         return ""
-    return "it needs more memory than a dry run has; it is unknown whether the target has enough"
+    return "it requires more memory than a dry run has; it is unknown whether the target has enough"
 
 
 def _missing_argument(job: Job, target: Target) -> str:

@@ -42,7 +42,7 @@ def hang(hung: HangRecord, job: Job, severity: Severity, doubt: str = "") -> Fin
         message=" ".join([*sentences, *([doubt] if doubt else [])]),
         consequence="The job hangs until the timeout: Watchdog caught collective operation timeout",
         fix="All ranks must call the same collectives in the same order: give all ranks the same "
-        "number of batches, and move collectives out of conditions that hold on some ranks only.",
+        "number of batches, and move collectives out of conditions that are true on some ranks only.",
         via=_via(odd.rank, others, job, place),
     )
 

@@ -313,7 +313,7 @@ def _decoded(status: int | None) -> tuple[int | None, str]:
 
 def _why(account: Mapping[str, Any], code: int | None, name: str, limits: Limits) -> str:
     if not account:
-        return "The process that monitored the job was killed from outside, and the job with it."
+        return "The process that monitored the job was killed from outside; the job was killed with it."
     if "refused" in account:
         return f"The job was not started: {account['refused']}."
     if account["limit"]:

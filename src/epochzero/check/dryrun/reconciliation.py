@@ -96,10 +96,7 @@ def _is_of_the_cpu(real: RunOutcome) -> bool:
 _OF_SIMULATION = "invalid device ordinal"
 """What only the simulated GPUs raise in a run with real values."""
 _CANNOT = "one of its operations cannot be simulated"
-_VALUES = (
-    "it fails for values that the simulated GPU does not know; with real values on the CPU it "
-    "succeeds"
-)
+_VALUES = "it fails because the simulated GPU does not compute values; with real values on the CPU it succeeds"
 
 
 def _raised_by_torch(outcome: RunOutcome) -> bool:

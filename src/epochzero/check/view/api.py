@@ -268,7 +268,7 @@ def elsewhere(
         return ""
     later = [text for text in found if not reached(have, text)]
     if later:
-        return f"Install {history.distribution}>={later[0]} there, or do without it."
+        return f"Install {history.distribution}>={later[0]} there, or avoid it."
     return f"Write it for {history.distribution} {_minor(have)}, or pin {history.distribution}=={found[-1]}.*."
 
 

@@ -22,7 +22,7 @@ from epochzero.injected.gpus.device import pretended
 
 Assume = Callable[[str], None]
 IsOwn = Callable[[str], bool]
-MOVED = "what goes to the GPU stays on the CPU"
+MOVED = "tensors and modules sent to the GPU stay on the CPU"
 
 _kept = ExitStack()
 
@@ -142,7 +142,7 @@ def _spread_on_cpu(assume_once: Assume) -> None:
     @functools.wraps(start)
     def starting(backend: Any = None, *arguments: Any, **options: Any) -> None:
         if backend is None or "nccl" in backend:
-            assume_once("processes talk through gloo")
+            assume_once("processes communicate through gloo")
             backend = "gloo"
         options.pop("device_id", None)
         start(backend, *arguments, **options)

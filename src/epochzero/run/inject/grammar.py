@@ -106,7 +106,9 @@ def _check_both(left: InjectedFault, right: InjectedFault) -> None:
     if left.name != right.name or left.rank != right.rank:
         return
     if (left.step, left.after) == (right.step, right.after):
-        raise InputError(f"{left.text} and {right.text} are the same fault at the same time")
+        raise InputError(
+            f"{left.text} and {right.text} are the same fault at the same time; remove one of them"
+        )
     first, second = sorted((left, right), key=_moment)
     both = f"{first.text} and {second.text}"
     if first.name == "preempt":

@@ -51,10 +51,7 @@ class LostTaskWatcher(Watcher):
         if self._lost is None or self._clock.now()[1] < self._report_at:
             return
         (node, tasks, how), self._lost = self._lost, None
-        text = (
-            f"task {tasks} on {node}: {how}, and srun lets the other tasks go on; "
-            "`srun --kill-on-bad-exit=1` would end them"
-        )
+        text = f"task {tasks} on {node}: {how}, and srun lets the other tasks continue; `srun --kill-on-bad-exit=1` terminates them"
         event = JobEvent(
             *self._clock.now(), "task_lost", text, rank=int(tasks) if tasks.isdigit() else None
         )

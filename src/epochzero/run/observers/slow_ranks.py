@@ -275,16 +275,18 @@ class SlowRankWatcher(Watcher):
             median(pace.own for pace in others), median(pace.data for pace in others)
         )  # fmt: skip
         if slow.data - usual_data > (slow.own - usual_own) / 2:
-            return f": its data takes {_ms(slow.data)} a step, that of the others {_ms(usual_data)}{self._place(slow)}"
+            return f": loading its data takes {_ms(slow.data)} per step, {_ms(usual_data)} on the others{self._place(slow)}"
         if clock := self._clock_of(slow, others):
             return clock
         more = slow.own - usual_own
         waits = slow.waiting - median(pace.waiting for pace in others)
         # Who computes more on a busy machine also waits more: that it computes is the cause.
         if waits > more / 2 and slow.computing < 1.5 * median(p.computing for p in others):
-            return f": {_ms(slow.waiting)} of a step it waits for a processor, which others use{self._place(slow)}"
-        own = f"{_ms(slow.own)} a step, the others {_ms(usual_own)}"
-        return f": without waiting for other ranks it takes {own}{self._place(slow)}"
+            return f": it waits {_ms(slow.waiting)} per step for a processor that other processes use{self._place(slow)}"
+        own = f"{_ms(slow.own)} per step, the others {_ms(usual_own)}"
+        return (
+            f": without the time spent waiting for other ranks, it takes {own}{self._place(slow)}"
+        )
 
     def _clock_of(self, slow: Pace, others: Sequence[Pace]) -> str:
         """That its GPU runs at a lower clock than the others', and why."""

@@ -426,7 +426,7 @@ class _Attempt:
             self.asked = (self.clock.now()[1], who)
 
     def _typed_interrupt(self) -> None:
-        self.event("signal", "Ctrl-C was typed", signal="SIGINT", who="user")
+        self.event("signal", "Ctrl-C was pressed", signal="SIGINT", who="user")
         self.asked = (self.clock.now()[1], "user")
 
     def _not_passed_on(self, text: str) -> None:

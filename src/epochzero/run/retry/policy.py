@@ -19,15 +19,15 @@ from epochzero import taxonomy
 from epochzero.errors import CatalogError, suggestion
 
 EVIDENCE = {
-    "there_now": "what it missed exists now",
-    "unseeded": "random numbers that nothing seeds were drawn where it failed",
+    "there_now": "what was missing exists now",
+    "unseeded": "unseeded random numbers were drawn where it failed",
     "shared_storage": "its files are on a network file system",
     "local_files": "its files are on a local file system",
-    "environment": "its message is about something outside the job",
+    "environment": "its message concerns something outside the job",
     "passed_before": "a retry of it has passed before",
     "never_passed": "three or more retries of it failed and none passed",
     "neighbours_failed": "another program failed because of the same resource at the same time",
-    "many_neighbours_failed": "three or more did",
+    "many_neighbours_failed": "three or more other programs did",
     "completed_before": "the same program has completed before",
 }
 """What can be known of a failed attempt in addition to its diagnosis, in the words of a decision's reason."""

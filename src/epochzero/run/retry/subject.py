@@ -134,17 +134,17 @@ def _by_errno(text: str, diagnosis: Diagnosis, seconds: float) -> str:
     if number in _SHARED_STATE:
         return _SHARED_STATE[number]
     if number == _FULL or (diagnosis.category == "storage_full" and _DISK_FULL.search(text)):
-        return "the disk was full, which others may have filled"
+        return "the disk was full, and others may have filled it"
     if number == _READ_ONLY and seconds > _USED_BEFORE_S:
         return "the file system became read-only while the job ran"
     if number == _NOT_EMPTY and "rmtree" in _code(diagnosis):
         return "another process wrote into the directory while this one removed it"
     if number == _EXISTS and _LOOKS_FIRST.search(_code(diagnosis)):
-        return "another process made the same file between this one's look and its own attempt"
+        return "another process created the same file after this one had checked for it"
     if number == _MISSING and (
         _TEMPORARY_NAME.search(text) or _LOOKS_FIRST.search(_code(diagnosis))
     ):
-        return "another process removed or renamed the file between this one's look and its use"
+        return "another process removed or renamed the file after this one had found it"
     return ""
 
 
@@ -153,7 +153,7 @@ def _by_others(text: str, diagnosis: Diagnosis, _: float) -> str:
         own = sum(_bytes(m["own"], m["unit"]) for m in _OWN_MEMORY.finditer(text))
         others = sum(_bytes(m["other"], m["unit"]) for m in _OTHERS_MEMORY.finditer(text))
         return "other processes hold most of the GPU's memory" if others > own else ""
-    return "something else used what the job needs" if _OTHERS.search(text) else ""
+    return "something else used a resource that the job needs" if _OTHERS.search(text) else ""
 
 
 def _by_node(text: str, diagnosis: Diagnosis, _: float) -> str:
@@ -193,7 +193,7 @@ def _by_cut_off_file(text: str, diagnosis: Diagnosis, _: float) -> str:
     # A library that ends early is read by the dynamic linker.
     reads = reads or diagnosis.category == "library_not_found"
     return (
-        "a file ended early, as one does that is being written"
+        "a file ended early, as happens while it is being written"
         if reads and _CUT_OFF.search(text)
         else ""
     )
@@ -207,7 +207,7 @@ def _by_installation(text: str, diagnosis: Diagnosis, _: float) -> str:
     package = (found[1] or found[2]).partition(".")[0]
     importer = _INSTALLED.search(PurePath(diagnosis.stack[-1].file).as_posix())
     if importer is not None and importer[1].replace("-", "_") == package:
-        return f"the installed package {package} did not find a part of itself, as while it is being changed"
+        return f"the installed package {package} did not find one of its own parts, as happens while it is being updated"
     return ""
 
 

@@ -34,10 +34,10 @@ class EvidenceKind(StrEnum):
 
 
 PROOFS = frozenset({EvidenceKind.FACT})
-_COMPARE = "Change this alone, and compare the loss after as many iterations."
+_COMPARE = "Change only this, and compare the loss after the same number of iterations."
 _PROVED_BY = {
-    EvidenceKind.SOURCE: "Check that the training runs this line for what it minimizes.",
-    EvidenceKind.STATE: "Check that what is named belongs to the model that is trained, and is not meant to be so.",
+    EvidenceKind.SOURCE: "Check that this line contributes to what the training minimizes.",
+    EvidenceKind.STATE: "Check that the named layer or parameter belongs to the trained model and that its state is not intended.",
 }
 
 

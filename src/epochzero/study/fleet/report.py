@@ -97,9 +97,9 @@ def _lead(outcomes: Sequence[Outcome], size: int, days: int) -> str:
     low, middle, high = _percentiles([_share(outcome, outcome.both) for outcome in outcomes])
     hours = _percentiles([outcome.both / days for outcome in outcomes])
     return (
-        f"At {size:,} jobs a day the tools would save {100 * middle:.1f} % of all GPU time (5th to 95th "
+        f"At {size:,} jobs per day, the tools would save {100 * middle:.1f} % of all GPU time (5th to 95th "
         f"percentile {100 * low:.1f} to {100 * high:.1f} %): {hours[1]:,.0f} GPU hours a day ({hours[0]:,.0f} to "
-        f"{hours[2]:,.0f}). This is a calculation from what was published, measured and assumed, not a "
+        f"{hours[2]:,.0f}). This is a calculation from published, measured and assumed values, not a "
         "measurement on a platform."
     )
 
@@ -119,7 +119,7 @@ def _saved(fleets: Mapping[int, Sequence[Outcome]], days: int) -> list[Table]:
         Column("Of all GPU time", "share"), Column("Of all, 5–95 %", "interval"),
         Column("People's hours a day", "number"), Column("People, 5–95 %", "interval", interval_of="number"),
     )  # fmt: skip
-    note = "Medians. What two tools would both save counts once in “All together”."
+    note = "Medians. Savings that two tools would both make count once in “All together”."
     draws = len(next(iter(fleets.values())))
     return [Table("saved", "What is saved", columns, tuple(rows), draws, "simulations of each fleet", notes=(note,))]  # fmt: skip
 
@@ -140,9 +140,7 @@ def _saved_figure(outcomes: Sequence[Outcome]) -> Figure:
             titles.append(title)
             values.append((low, high))
             middles.append(middle)
-    caption = (
-        "GPU time saved, of all GPU time: 5th to 95th percentile, median marked, largest fleet."
-    )
+    caption = "Share of GPU time saved in the largest fleet: 5th to 95th percentile, with the median marked."
     return ranges("saved-figure", caption, titles, values, axis="GPU time saved", middle=middles)
 
 
@@ -163,8 +161,8 @@ def _cost(fleets: Mapping[int, Sequence[Outcome]], days: int) -> Table:
         Column("Given up wrongly", "number"),
     )  # fmt: skip
     notes = (
-        "Without tools: first attempts that fail, and retries that fail. Predicted: failed jobs a day that "
-        "checking predicts. Given up wrongly: jobs a day that a retry would cure and diagnosis does not retry.",
+        "Failed jobs: without tools, first attempts and retries that fail. Predicted: failed jobs per day that "
+        "checking predicts. Given up wrongly: jobs per day that would succeed on a retry but are not retried.",
     )
     return Table("cost", "What failures cost", columns, tuple(rows), len(next(iter(fleets.values()))),
                  "simulations of each fleet", notes=notes)  # fmt: skip
@@ -187,7 +185,7 @@ def _sensitivity(given: Mapping[str, FleetAssumption]) -> list[Table | Figure | 
     first = rows[:_MOST_SENSITIVE]
     figure = ranges(
         "sensitivity-figure",
-        "GPU time saved by all tools, with one assumption at its 5th and 95th percentile and all others at their "
+        "GPU time saved by all tools when one assumption is at its 5th or 95th percentile and all others are at their "
         "medians (the line).",
         [row[0] for row in first],
         [(min(row[3:]), max(row[3:])) for row in first],
@@ -201,9 +199,7 @@ def _sensitivity(given: Mapping[str, FleetAssumption]) -> list[Table | Figure | 
     table = Table(
         "sensitivity", "What matters most", columns, tuple(rows), len(rows), "assumptions"
     )
-    note = (
-        "The line is not the median above: what is saved is no linear function of what is assumed."
-    )
+    note = "The line differs from the median above because savings are not a linear function of the assumptions."
     return [figure, note, table]
 
 
@@ -215,7 +211,7 @@ def _assumptions(given: Mapping[str, FleetAssumption]) -> Table:
         Column("Assumption"), Column("Name", "code"), Column("Low", "number"), Column("Likeliest", "number"),
         Column("High", "number"), Column("Unit"), Column("Source"),
     )  # fmt: skip
-    note = "Triangular between low and high; uniform where nothing is likeliest. All are drawn independently."
+    note = "Triangular between low and high; uniform if no mode is given. All values are drawn independently."
     return Table(
         "assumptions", "Assumptions", columns, rows, len(rows), "assumptions", notes=(note,)
     )
@@ -223,13 +219,13 @@ def _assumptions(given: Mapping[str, FleetAssumption]) -> Table:
 
 def _model() -> list[str]:
     return [
-        "A failure is one of the infrastructure, or one of code, data or environment, which comes in a phase of the "
+        "A failure is either an infrastructure failure or one of code, data or environment, which occurs in a phase of the "
         "job with the shares and costs of Zhang et al., ICSE 2020, Figure 10. GPU time is lognormal.",
-        "Failures of the infrastructure and a few others are transient: each retry may succeed. All others fail at "
-        "each retry, after the same time as at first. Checking predicts these alone.",
-        "A failure that checking predicts costs no GPU time. What a person needs to repair it is the same "
-        "as without, and is not counted; nor are GPUs that stand idle while a cause is looked for, nor "
-        "what checking itself takes, which needs no GPU.",
+        "Infrastructure failures and a few others are transient: each retry may succeed. All others fail again at "
+        "each retry, after the same time as the first attempt. Checking predicts only these.",
+        "A failure that checking predicts costs no GPU time. The time that a person needs to repair it is the same "
+        "as without the prediction and is not counted. Idle GPUs during the search for a cause are not counted either, nor "
+        "is the cost of checking itself, which requires no GPU.",
     ]
 
 

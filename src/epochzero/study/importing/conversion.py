@@ -135,13 +135,13 @@ def _judged(
         try:
             files = changed_by(repository, link.commit)
         except InputError:
-            yield link, [], "its commit is not whole in this clone"
+            yield link, [], "its commit is incomplete in this clone"
             continue
         reason = ""
         if len(files) > MOST_FILES:
             reason = f"its commit changes more than {MOST_FILES} files"
         elif not any(is_code(file.path) for file in files):
-            reason = "its commit changes tests, documents or data only"
+            reason = "its commit changes only tests, documentation or data"
         yield link, files, reason
 
 

@@ -63,7 +63,7 @@ def read_issues(path: Path) -> tuple[list[Issue], dict[str, int]]:
         issue = _issue(entry) if isinstance(entry, Mapping) else None
         reason = "no number or no title" if issue is None else ""
         if issue is not None and issue.number in issues:
-            reason = "the same number again"
+            reason = "a duplicate number"
         if reason or issue is None:
             left_out[reason] = left_out.get(reason, 0) + 1
         else:

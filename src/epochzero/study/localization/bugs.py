@@ -99,7 +99,7 @@ def bug_of(raw: Mapping[str, Any]) -> Bug | str:
     """Return the bug of a record in the shared format (``docs/study.md``), or why there is none."""
     fix = raw.get("fix")
     if not isinstance(fix, Mapping) or not (fix.get("sha") or fix.get("parent")):
-        return "its fix is not known"
+        return "its fix is unknown"
     title, text = raw.get("summary") or "", raw.get("description") or ""
     if (
         not isinstance(title, str)
@@ -119,7 +119,7 @@ def bug_of(raw: Mapping[str, Any]) -> Bug | str:
     except (KeyError, TypeError, AttributeError):
         return "the files of its fix cannot be read"
     if not files:
-        return "its fix changes no Python file that is no test"
+        return "its fix changes no Python file outside tests"
     report = Report(title, text, raw["id"], _moment(raw.get("opened")))
     return Bug(
         report,

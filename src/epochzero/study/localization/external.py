@@ -40,7 +40,7 @@ def read_rankings(path: Path) -> tuple[Rankings, Mapping[str, int]]:
             left_out["a ranking is not a JSON object with id, technique and files"] += 1
             continue
         if not isinstance(files, list) or not all(isinstance(file, str) for file in files):
-            left_out["the files of a ranking are no list of paths"] += 1
+            left_out["the files of a ranking are not a list of paths"] += 1
         else:
             found[name][technique] = files
     return dict(found), dict(left_out)

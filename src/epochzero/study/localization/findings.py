@@ -90,11 +90,15 @@ def findings_table(found: Sequence[StudyFinding], subjects: Sequence[StudyBug]) 
         for finding in found
     )  # fmt: skip
     notes = (
-        f"{HOLDS.capitalize()}: the interval lies above 0. {HOLDS_NOT.capitalize()}: below. "
-        f"{OPEN.capitalize()}: it holds 0, or there are too few bugs for one.",
-        f"MAP is the mean over {', '.join(UNTRAINED)}, as far as they were measured: techniques that have learned from no bugs.",
+        f"{HOLDS.capitalize()}: the interval lies above 0. {HOLDS_NOT.capitalize()}: the interval lies below 0. "
+        f"{OPEN.capitalize()}: the interval contains 0, or there are too few bugs for an interval.",
+        f"MAP is the mean over {', '.join(UNTRAINED)}, as far as they were measured; these techniques are not trained on bugs.",
     )
-    return [Table("findings", "What holds here", columns, rows, len(subjects), "bugs", notes=notes)]
+    return [
+        Table(
+            "findings", "Findings that hold here", columns, rows, len(subjects), "bugs", notes=notes
+        )
+    ]
 
 
 def _finding(
@@ -113,9 +117,9 @@ def _of_systems(subjects: Sequence[StudyBug], used: Sequence[str], seed: int) ->
     measure = "MAP, traditional − deep learning"
     of, unfair = sides(subjects), titles_beside_texts(subjects)
     pairs: Mapping[str, tuple[str, Mapping[str, Sequence[StudyBug]]]] = {
-        "Techniques do worse on deep-learning systems": ("Table 8", of),
-        "They do so among files of like size": ("Table 10", alike_subsets(of, seed)[BY_LINES]),
-        "They do so among files of like complexity": ("RQ1", alike_subsets(of, seed)[BY_COMPLEXITY]),
+        "Techniques perform worse on deep-learning systems": ("Table 8", of),
+        "They perform worse among files of similar size": ("Table 10", alike_subsets(of, seed)[BY_LINES]),
+        "They perform worse among files of similar complexity": ("RQ1", alike_subsets(of, seed)[BY_COMPLEXITY]),
     }  # fmt: skip
     found = []
     for text, (source, side) in pairs.items():
@@ -196,6 +200,6 @@ def _of_learning(
     value = mean([own - other for own, other in pairs], projects(both), seed=seed)
     why = ""
     if len(both) < FEW <= len(ranked):
-        why = f"the models were trained on other bugs of all but {len({s.project for s in both})} projects"
-    return _finding("Techniques that learn do better than those that retrieve", "Table 8",
+        why = f"the models were trained on other bugs of all except {len({s.project for s in both})} projects"
+    return _finding("Trained techniques perform better than retrieval techniques", "Table 8",
                     f"MAP, {' and '.join(trained or TRAINED)} − the others", value, (len(both), len(both)), why)  # fmt: skip

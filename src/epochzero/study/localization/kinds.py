@@ -15,7 +15,7 @@ from epochzero.study.localization.systems import SCORES, gap_cells, score_cells,
 from epochzero.study.published import jahan2025
 
 TITLES = {"model": "model", "training": "training", "tensor": "tensor and input", "api": "API",
-          "gpu": "GPU", "ndl": "not of deep learning"}  # fmt: skip
+          "gpu": "GPU", "ndl": "not deep learning"}  # fmt: skip
 _STUDY = (Column("Study, MRR", "score"), Column("Study, MAP", "score"))
 
 
@@ -30,13 +30,13 @@ def types(subjects: Sequence[StudyBug], techniques: Sequence[str], seed: int) ->
     parts: Parts = []
     if labelled:
         parts.append(
-            _types("types", "Techniques by type of bug, as labelled", labelled, techniques, seed)
+            _types("types", "Techniques by labeled type of bug", labelled, techniques, seed)
         )
         parts.append(_types_figure(labelled, techniques, seed))
     if predicted:
         parts.append("The types in the next table are predictions from the reports by EpochZero, which are "
                      "less reliable than labels. The classifier was trained on labels of Denchmark's bugs.")  # fmt: skip
-        parts.append(_types("types-predicted", "Techniques by type of bug, as predicted", predicted, techniques, seed))  # fmt: skip
+        parts.append(_types("types-predicted", "Techniques by predicted type of bug", predicted, techniques, seed))  # fmt: skip
     return parts
 
 
@@ -62,7 +62,7 @@ def _types_figure(labelled: Sequence[StudyBug], techniques: Sequence[str], seed:
     own = [[subject for subject in labelled if subject.kind == kind] for kind in TYPES]
     found = [scores_of(side, best, seed).precision for side in own]
     labels = [f"{TITLES[kind]} (n = {len(side)})" for kind, side in zip(TYPES, own, strict=True)]
-    return bars("types-figure", f"MAP of {best} by type of bug, as labelled, with 95 % intervals", labels,
+    return bars("types-figure", f"MAP of {best} by labeled type of bug, with 95 % intervals", labels,
                 {best: [estimate.value or 0 for estimate in found]}, axis="MAP", percent=False,
                 intervals={best: [estimate.interval for estimate in found]})  # fmt: skip
 
@@ -99,7 +99,7 @@ def _shares(labelled: Sequence[StudyBug]) -> Parts:
     tested = (
         f"Chi-square with Yates's correction: {found.statistic:.2f}, p = {found.p:.3g}."
         if found
-        else "No chi-square: it needs labels of both systems, and bugs of both kinds."
+        else "No chi-square test: it requires labels of both systems and bugs of both kinds."
     )
     columns = (
         Column("System"), Column("Labelled", "count"), Column("Extrinsic", "count"),
@@ -131,7 +131,7 @@ def _by_type(labelled: Sequence[StudyBug]) -> Parts:
         Column("Study, %", "share"),
     )  # fmt: skip
     notes = (*tested, f"Study: {study.short}, Table 29.", *study.footnotes["extrinsic_by_type"])
-    return [Table("extrinsic-types", "Extrinsic bugs by type, as labelled", columns, tuple(rows), len(labelled),
+    return [Table("extrinsic-types", "Extrinsic bugs by labeled type", columns, tuple(rows), len(labelled),
                   "labelled bugs", notes=notes, few=FEW_BUGS)]  # fmt: skip
 
 

@@ -41,9 +41,9 @@ LARGE_FIX = 30
 PORTION = 50
 """Number of bugs of a project that one worker measures, oldest first, since each history includes the previous
 one."""
-NO_CLONE = "there is no clone of its project"
+NO_CLONE = "no clone of its project exists"
 BROKEN_CLONE = "the clone of its project cannot be read"
-KILLED = "what measured it was killed twice, likely for want of memory; fewer --workers may help"
+KILLED = "its worker process was killed twice, probably because memory was exhausted; fewer --workers may help"
 _FACTS = "facts"
 StoredResult = dict[str, Any]
 

@@ -37,13 +37,13 @@ LEARNED_HERE = (LEARNED, *TRAINED)
 """Techniques whose models come with the package."""
 _WITHOUT = {
     "Pairs of techniques": "no bug was ranked by two techniques",
-    "Project classes": "no project of a single class is known (project_class)",
-    "Files that are alike": "there are bugs of one kind of system only",
-    "Types of bugs": "no bug of a deep-learning system",
-    "Extrinsic bugs": "no bug is labelled extrinsic or intrinsic (label.extrinsic)",
+    "Project classes": "no bug names a single class for its project (project_class)",
+    "Files that are alike": "all bugs are of one kind of system",
+    "Types of bugs": "no bug is of a deep-learning system",
+    "Extrinsic bugs": "no bug is labeled extrinsic or intrinsic (label.extrinsic)",
     "Spectrum and dynamic techniques": (
-        "no rankings were given; run such a technique on each bug, for coverage with "
-        "`epochzero locate --coverage FILE --format json`, and give all with --rankings"
+        "no rankings were passed; run such a technique on each bug, for coverage with "
+        "`epochzero locate --coverage FILE --format json`, and pass all results with --rankings"
     ),
 }
 
@@ -102,7 +102,9 @@ def study_localization(
     found = findings(subjects, techniques, seed) if subjects else []
     sections = [Section(title, parts) for title, parts in analyses.items() if parts]
     if found:
-        sections.append(Section("What holds of the study", findings_table(found, subjects)))
+        sections.append(
+            Section("Which findings of the study hold", findings_table(found, subjects))
+        )
     sections.append(_data(subjects, left_out, missing))
     report = ReportPage(f"Localization of {source}", _lead(subjects, found), sections)
     return LocalizationStudied(
@@ -112,7 +114,7 @@ def study_localization(
 
 def _lead(subjects: Sequence[StudyBug], found: Sequence[StudyFinding]) -> str:
     if not subjects:
-        return "No bug could be looked for; the reasons are below."
+        return "No bug could be localized; the reasons are below."
     counts = ", ".join(
         f"{len(own):,} of {SYSTEMS[system]} systems" for system, own in sides(subjects).items()
     )
@@ -120,7 +122,7 @@ def _lead(subjects: Sequence[StudyBug], found: Sequence[StudyFinding]) -> str:
     by_verdict = "; ".join(f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts))
     return (
         f"{len(subjects):,} bugs of {len({s.project for s in subjects})} projects: {counts}. Of "
-        f"{len(found)} findings of {jahan2025().short}: {by_verdict}. Its numbers are shown next to these."
+        f"{len(found)} findings of {jahan2025().short}: {by_verdict}. The numbers of that study are shown next to these."
     )
 
 
@@ -138,7 +140,7 @@ def _external(
     if not rows:
         return []
     n = len({subject.id for name in external for subject in with_technique(subjects, name)})
-    return [Table("external", "Techniques of elsewhere, and the others on the same bugs",
+    return [Table("external", "External techniques, and the others on the same bugs",
                   (Column("Bugs that are"), Column("Technique"), *SCORES), tuple(rows), n, "bugs", few=FEW_BUGS)]  # fmt: skip
 
 
@@ -152,10 +154,10 @@ def _data(
     return Section("Data", [
         table,
         *(f"“{title}” is left out: {why}." for title, why in missing.items()),
-        "A bug is looked for among the Python files that are no tests, with nothing that was known only "
+        "Each bug is localized among the Python files that are not tests, without information that became known only "
         "after its report was opened. Average precision is the mean over all files of the fix; MRR and "
-        f"Top@k count the first. Intervals are of 95 %, by the bootstrap, and draw {_drawn(subjects)}.",
-        f"The models of {', '.join(LEARNED_HERE)} come with the package and have learned from bugs of "
+        f"Top@k count the first. Intervals are 95 % bootstrap intervals; they resample {_drawn(subjects)}.",
+        f"The models of {', '.join(LEARNED_HERE)} are included in the package and were trained on bugs of "
         "Denchmark's projects; on those bugs their numbers are too high.",
     ])  # fmt: skip
 

@@ -72,7 +72,7 @@ def titles_beside_texts(subjects: Sequence[StudyBug]) -> str:
     """Return a warning if most reports of one system are only titles and those of the other are not."""
     shares = [fmean(s.described for s in own) for own in sides(subjects).values() if own]
     if len(shares) == len(SYSTEMS) and min(shares) < 0.5 <= max(shares):
-        return "most reports of one side have a title only; measure both with --titles-only"
+        return "most reports of one side have only a title; measure both with --titles-only"
     return ""
 
 
@@ -116,7 +116,7 @@ def systems(subjects: Sequence[StudyBug], techniques: Sequence[str], seed: int) 
 
 def _warning(subjects: Sequence[StudyBug]) -> tuple[str, ...]:
     unfair = titles_beside_texts(subjects)
-    return (f"Not to be compared: {unfair}.",) if unfair else ()
+    return (f"Not comparable: {unfair}.",) if unfair else ()
 
 
 def _gaps(subjects: Sequence[StudyBug], techniques: Sequence[str], seed: int) -> Parts:
@@ -133,7 +133,7 @@ def _gaps(subjects: Sequence[StudyBug], techniques: Sequence[str], seed: int) ->
         "gaps", "MAP on traditional systems minus MAP on deep-learning systems", columns, rows,
         len(subjects), "bugs", few=FEW_BUGS,
         notes=(*_warning(subjects), "Above 0: traditional systems are easier. The test treats bugs as independent, as in the "
-               "study; the interval draws whole projects if there are ten or more, since bugs of one project are alike.",),
+               "study; the interval draws whole projects if there are ten or more, because bugs of one project are similar.",),
     )  # fmt: skip
     ours = [
         None if (e := gap.mean).value is None else (e.value, e.interval) for gap in gaps.values()
@@ -179,7 +179,7 @@ def classes(subjects: Sequence[StudyBug], techniques: Sequence[str], seed: int) 
     columns = (Column("Class"), Column("Technique"), *SCORES, Column("Study, MRR", "score"), Column("Study, MAP", "score"))  # fmt: skip
     notes = (
         f"Study: {study.short}, Table 14.",
-        f"{len(known) - len(single):,} bugs of projects of more than one class are left out, as in the study.",
+        f"{len(known) - len(single):,} bugs of projects with more than one class are excluded, as in the study.",
     )
     return [Table("classes", "Techniques by class of project", columns, tuple(rows), len(single), "bugs",
                   notes=notes, few=FEW_BUGS)]  # fmt: skip
@@ -214,7 +214,7 @@ def _files(of: Mapping[str, list[StudyBug]], seed: int) -> Table:
         Column("Median, deep learning", "number", cases="Deep learning"),
         Column("Median, traditional", "number", cases="Traditional"), *_GAP[4:],
     )  # fmt: skip
-    note = "The study found no difference in complexity: cyclomatic 9.5 and 8.72, p = 0.15; its count is another."
+    note = "The study found no difference in complexity: cyclomatic 9.5 and 8.72, p = 0.15; it counts complexity differently."
     return Table("files", "Size and complexity of the files with the bug", columns, tuple(rows),
                  sum(map(len, of.values())), "bugs", notes=(note,), few=FEW_BUGS)  # fmt: skip
 
@@ -232,10 +232,10 @@ def _controlled(of: Mapping[str, list[StudyBug]], techniques: Sequence[str], see
     columns = (Column("Files"), Column("Technique"), *_GAP, Column("Study, difference", "score"))
     notes = (
         f"Study: {jahan2025().short}, Table 10.",
-        f"Matched: within each of {STRATA} parts of equal numbers as many bugs of either system, drawn at random.",
+        f"Matched: within each of {STRATA} groups of equal size, equal numbers of bugs of both systems are drawn at random.",
     )
     distinct = {s.id for subset in subsets.values() for side in subset.values() for s in side}
-    return [Table("controlled", "The difference of MAP among files that are alike", columns, tuple(rows),
+    return [Table("controlled", "Difference of MAP among similar files", columns, tuple(rows),
                   len(distinct), "bugs in the subsets, which overlap", notes=notes, few=FEW_BUGS)]  # fmt: skip
 
 

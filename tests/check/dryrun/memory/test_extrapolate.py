@@ -54,7 +54,7 @@ def test_what_a_list_keeps_is_there_for_each_iteration() -> None:
     assert peak(found) == 100 * 5 * MIB
     assert found.least is None
     assert found.assumed[0] == (
-        "evaluate.py:7 keeps what it makes in each iteration: 388 MiB in 97 that are left out"
+        "evaluate.py:7 retains memory in each iteration: 388 MiB in 97 skipped iterations"
     )
 
 

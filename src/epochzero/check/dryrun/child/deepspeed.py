@@ -45,7 +45,7 @@ class StandIn(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Fill the package and its modules."""
-        self._assume("DeepSpeed is not installed: one process without ZeRO stands in for it")
+        self._assume("DeepSpeed is not installed: it is replaced by one process without ZeRO")
         engine = import_module("epochzero.check.dryrun.child.engine")
         for name, contents in engine.modules(self._configured).items():
             part = module

@@ -169,9 +169,7 @@ class _Frameworks:
         if options.get("check_val_every_n_epoch"):
             options["check_val_every_n_epoch"] = 1
         options["log_every_n_steps"] = 1
-        self._phases.shortened(
-            f"Trainer with {self._batches} batches of each loader", self._batches
-        )
+        self._phases.shortened(f"Trainer with {self._batches} batches per loader", self._batches)
 
     def transformers(self, module: Any) -> None:
         """``Trainer(...)``: a few steps, with evaluation and saving pulled into them."""

@@ -229,11 +229,11 @@ class Phases:
         @functools.wraps(begin)
         def in_this_process(loader: Any) -> Any:
             if loader.num_workers:
-                self.assume(f"num_workers={loader.num_workers} read as 0")
+                self.assume(f"num_workers={loader.num_workers} replaced by 0")
                 loader.num_workers, loader.timeout = 0, 0
             batches: Any = getattr(loader, "batch_sampler", None)
             if self._batch and getattr(batches, "batch_size", 0) > self._batch:
-                self.assume(f"batches of {batches.batch_size} cut down to {self._batch}")
+                self.assume(f"batches of {batches.batch_size} examples reduced to {self._batch}")
                 batches.batch_size = self._batch
             iterator = begin(loader)
             numbered = batches is not None and hasattr(loader.dataset, "__getitem__")
@@ -259,8 +259,9 @@ class Phases:
         """The memory of the job is that of its largest batch."""
         if (found := largest_second(iterator, loader.dataset)) is not None:
             number, measured = found
-            of = f"{measured:,} that were measured"
-            self.assume(f"batch {number + 1:,} is the largest of {of}: it comes second")
+            self.assume(
+                f"batch {number + 1:,} is the largest of {measured:,} and is moved to second place"
+            )
 
     def assume(self, what: str) -> None:
         """Something is otherwise than on the platform."""

@@ -29,5 +29,5 @@ def put(made: Sequence[tuple[str, str]], records: RecordPipe) -> None:
             else:
                 shutil.copyfile(source, path)
         except OSError as error:
-            what = f"{path} stays away: nothing can be put there: {error.strerror}"
+            what = f"{path} does not exist in the dry run: it cannot be created: {error.strerror}"
             records.emit("assumed", what=what)

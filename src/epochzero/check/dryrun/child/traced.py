@@ -203,7 +203,7 @@ class _Traced:
         most = ROWS * self._runtime.often
         if self._runtime.whole or y is None or many <= most:
             if y is None:
-                self._phases.assume(f"{name} is fitted whole, on all that it is given")
+                self._phases.assume(f"{name} is fitted to all of its input")
             return None
         self._phases.shortened(f"{name} is fitted to about {most:,} of {many:,} rows", most)
         return _some(y, many, most)
@@ -284,7 +284,7 @@ class _Traced:
         operations = _operations(function, arguments, options)
         if operations < OPERATIONS:
             return None
-        passed = f"a call of {operations:.0e} operations gives ones in the shapes of its answer"
+        passed = f"a call of {operations:.0e} operations returns ones of the right shape"
         self._phases.shortened(passed, 1)
         return function.eval_shape(*arguments, **options)
 

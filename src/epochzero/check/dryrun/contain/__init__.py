@@ -21,7 +21,7 @@ from epochzero.scratch import scratch_directory
 
 _INSIDE = Path(__file__).parent / "inside"
 _TRIAL_S = 10
-_ELSEWHERE = "Memory is limited for each process, not for all together."
+_ELSEWHERE = "Memory is limited for each process, not for all processes together."
 
 _DESCRIPTIONS = {
     Means.NAMESPACES: ("namespaces and overlays", ""),
@@ -32,7 +32,7 @@ _DESCRIPTIONS = {
     ),
     Means.INTERCEPTION: (
         "interception",
-        "Compiled code and other programs are not held back: what they write stays written.",
+        "Compiled code and other programs are not contained: the files that they write remain.",
     ),
 }
 

@@ -222,25 +222,27 @@ def _assumptions(
     handles = sum(name in WORKSPACES for name in names)
     stated = [
         f"allocated to {ALLOCATED_ERROR:.0%} and reserved to {RESERVED_ERROR:.0%}: more than the"
-        " errors of the benchmark, since temporary memory inside kernels (cuDNN) is not seen",
-        "the batches that the dry run saw are the largest",
+        " errors of the benchmark, because temporary memory inside kernels (cuDNN) is not measured",
+        "the batches of the dry run are the largest of the job",
         *trace.assumed,
     ]
     if handles:
         stated.append(f"{handles} cuBLAS workspaces of {workspace / MIB:g} MiB")
     if not any(name.startswith("step ") for name in names):
-        stated.append("no optimizer's step was seen: its states are missing")
+        stated.append("no optimizer step ran, so optimizer states are missing")
     elif "step 2" not in names:
-        stated.append("one step was seen: in the second, optimizer states and activations meet")
+        stated.append(
+            "only one step ran; in the second, optimizer states and activations exist at the same time"
+        )
     if options.expandable_segments:
-        stated.append("expandable segments, as the environment says")
+        stated.append("expandable segments, as set in the environment")
     for name in options.not_modelled:
-        stated.append(f"the allocator's option {name} is left out")
+        stated.append(f"the allocator option {name} is ignored")
     if processes > 1:
-        stated.append(f"each of {processes} processes takes what the first does")
+        stated.append(f"each of {processes} processes uses as much as the first")
     if corrected.runs:
         stated.append(
-            f"times {corrected.likely:.2f} ({corrected.low:.2f} to {corrected.high:.2f}), as past runs"
-            f" of the job took it: {corrected.runs}"
+            f"times {corrected.likely:.2f} ({corrected.low:.2f} to {corrected.high:.2f}), based on past runs"
+            f" of the job: {corrected.runs}"
         )
     return stated

@@ -80,8 +80,8 @@ class _MemoryGrowth:
         for (path, line), (size, count) in self._most.items():
             if size >= MIB:
                 yield (
-                    f"{path}:{line} keeps what it makes in each iteration: {size_text(size)} in"
-                    f" {count:,} that are left out"
+                    f"{path}:{line} retains memory in each iteration: {size_text(size)} in"
+                    f" {count:,} skipped iterations"
                 )
 
     def _extend(self, skip: Skip) -> None:

@@ -69,8 +69,9 @@ def fused(trace: Trace) -> Trace:
         return alloc.size if lasting else 0
 
     assumptions = (
-        "torch.compile is left out: as much as the program takes as written, or as little as its products,"
-        " convolutions and attention leave"
+        "torch.compile is skipped: the upper end is the memory of the program without compilation, the lower end that of its "
+        "products,"
+        " convolutions and attention alone"
     )
     return replace(
         trace, least=resized(trace.least or trace, size), assumed=(*trace.assumed, assumptions)

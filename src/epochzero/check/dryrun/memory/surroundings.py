@@ -62,9 +62,9 @@ def surroundings(gpu: GPU, processes: int) -> tuple[Surrounding, ...]:
     """
     low, likely, high = (int(share * gpu.memory_bytes) for share in _DRIVER)
     driver = Surrounding(
-        "kept by the driver",
+        "reserved by the driver",
         Range(low, likely, high),
-        "what programs get of a T4 and of an A100, by torch's messages",
+        "memory available to programs on a T4 and an A100, according to torch's messages",
     )
     return (driver, _CONTEXT, *((_NCCL,) if processes > 1 else ()))
 

@@ -95,7 +95,7 @@ def partitioned(trace: Trace, zero: Zero, processes: int) -> Trace:
     """
     most = _Engine(trace, zero, processes, least=False)
     least = _Engine(trace.least or trace, zero, processes, least=True)
-    assumption = f"ZeRO stage {zero.stage} over {processes} GPUs is reckoned, DeepSpeed's engine does not run"
+    assumption = f"ZeRO stage {zero.stage} over {processes} GPUs is computed; DeepSpeed's engine does not run"
     return replace(
         most.trace(),
         least=least.trace(),

@@ -38,7 +38,7 @@ def main() -> int:
             _write(wandb, run, file, note)
             found.append(run.run_id)
     if not found:
-        print("the job made no run that can be found", file=sys.stderr)
+        print("no Weights & Biases run of the job was found", file=sys.stderr)
         return 1
     print("run " + ", ".join(found))
     return 0

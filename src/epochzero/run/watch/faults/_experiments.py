@@ -52,7 +52,7 @@ def _sees_ahead(history: TrainingHistory, fact: Record) -> Sign | None:
     if not _predicts_next(history):
         return None
     text = (
-        "Changing later tokens changes the prediction of earlier ones, and the target of a position is the token after it: "
+        "Changing later tokens changes the predictions at earlier positions, and the target of a position is the token after it: "
         f"{_at(fact)} looks ahead."
     )
     evidence = {"share": fact["share"]}
@@ -111,12 +111,13 @@ EXPERIMENTS: Sequence[Row] = (
         "Take the softmax over the dimension of the classes or keys."),
     Row("layer_unused", _in_facts("ignores_input",
         "Changing input {number} of the model changes neither its output nor the loss: its influence ends at {at}."), 0.92,
-        "Use the result in what follows."),
+        "Use its result in the rest of the computation."),
     Row("loss_wrong", _in_facts("compares_all_pairs",
-        "Changing the target of one example changes the loss terms of all: {at} has the shape {shape}, a column is broadcast against a row.",
-        of_loss=True), 0.95, "Give both the same shape, such as with squeeze(1)."),
+        "Changing the target of one example changes the loss terms of all examples: {at} has shape {shape}, because a column is "
+        "broadcast against a row.",
+        of_loss=True), 0.95, "Give both the same shape, for example with squeeze(1)."),
     Row("labels_wrong", _in_facts("pairs_others",
-        "The loss compares the target of each example with the output of another one: {at}.", of_loss=True), 0.93,
+        "The loss compares the target of each example with the output of another example: {at}.", of_loss=True), 0.93,
         "Keep outputs and targets in the same order when they are reshaped."),
     Row("loss_wrong", _in_facts("ignores_targets",
         "Changing all targets does not change the loss: their influence ends at {at}.", of_loss=True), 0.92, "Use the targets in the loss."),
@@ -126,7 +127,8 @@ EXPERIMENTS: Sequence[Row] = (
     Row("data_leaked", in_experiments("sees_ahead", _sees_ahead), 0.94,
         "Give the attention a causal mask (is_causal=True), or read in one direction."),
     Row("learning_rate_too_high", _in_steps(lambda by: by[0] < 0 and by[2] > _MORE, lambda since, by:
-        f"The step of iteration {since} raises the loss of its own batch by {percent(by[2])}; a hundredth of it lowers the loss by "
+        f"The step of iteration {since} raises the loss of its own batch by {percent(by[2])}; one hundredth of that step lowers "
+        "the loss by "
         f"{-100 * by[0]:.2g} %."), 0.9, "Divide the learning rate by ten.", "rate"),
     Row("learning_rate_too_low", _in_steps(lambda by: by[0] <= 0 and -_LESS < by[3] < 0, lambda since, by:
         f"Ten times the step of iteration {since} would lower the loss of its own batch by {-100 * by[3]:.2g} % only."), 0.9,

@@ -608,7 +608,7 @@ def overfits(history: TrainingHistory) -> Overfit | None:
         return None
     turned = best_at / max(1, history.count) if worse else None
     if worse:
-        text = f"the evaluation loss is {end:.3g} and was {best:.3g} at iteration {best_at}, the training loss {found.end:.3g}."
+        text = f"the evaluation loss is {end:.3g}, up from {best:.3g} at iteration {best_at}; the training loss is {found.end:.3g}."
     else:
         text = f"accuracy is {percent(gap or 0.0)} higher on training data than in evaluations."
     return Overfit(best_at, text, turned, end / best if best and worse else 1.0)

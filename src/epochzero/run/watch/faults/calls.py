@@ -123,8 +123,8 @@ def _accumulation_cleared(history: TrainingHistory, cycle: Cycle) -> Test:
         if assigned or (not effective and _has_gradients(history, cycle.number)):
             return True  # The program has set gradients that it computed from those of each pass.
         text = (
-            f"Of {len(passes)} backward passes before a step, only the gradients of {len(effective)} reach it: they are "
-            "cleared in between."
+            f"Only the gradients of {len(effective)} of {len(passes)} backward passes reach the step: the others are cleared "
+            "before it."
         )
         return Sign(text, called_place(history, cleared))
     return None
@@ -142,7 +142,7 @@ def _last_window_cleared(history: TrainingHistory) -> Sign | None:
     if min(whole, len(short)) < LEAST:
         return None
     since, step, count = short[0]
-    text = f"Gradients of {count} backward passes are cleared before a step uses them, as at the end of each epoch."
+    text = f"Gradients of {count} backward passes are cleared before a step uses them, for example at the end of an epoch."
     return Sign(text, called_place(history, step), since)
 
 
@@ -188,7 +188,7 @@ def _clipped_after_step(history: TrainingHistory, cycle: Cycle) -> Test:
         earlier = [call.kind for call in cycle.calls[:number] if call.kind in ("backward", "step")]
         later = [call.kind for call in cycle.calls[number:] if call.kind in ("backward", "step")]
         if earlier[-1:] == ["step"] and later[:1] != ["step"]:
-            text = "Gradients are clipped after the step that they are for, which has no effect."
+            text = "Gradients are clipped after the step that uses them, so clipping has no effect."
             return Sign(text, called_place(history, cycle.calls[number]))
     return True
 
@@ -206,8 +206,8 @@ def _clipped_before_unscaling(history: TrainingHistory, cycle: Cycle) -> Test:
             applies = True
             if scaled:
                 text = (
-                    "Gradients are clipped while they are multiplied by the scale of the loss: what is left is "
-                    "divided by the scale, and far smaller than the limit."
+                    "Gradients are clipped before the loss scale is removed: after the division by the scale they are far "
+                    "smaller than the limit."
                 )
                 return Sign(text, called_place(history, call))
     return applies
@@ -222,7 +222,7 @@ def _scaler_bypassed(history: TrainingHistory, cycle: Cycle) -> Test:
         divided = by_scaler or any(call.kind == "unscale" for call in before)
         if scaled and not divided:
             text = (
-                "The loss is multiplied by the scale of the gradient scaler, and the optimizer steps without the scaler: "
+                "The loss is multiplied by the scale of the gradient scaler, but the optimizer steps without the scaler: "
                 "gradients are too large by this factor."
             )
             return Sign(text, called_place(history, step))
@@ -250,7 +250,7 @@ def _without_gradients(history: TrainingHistory) -> Sign | None:
             without = since
         elif len(without) < max(STEPS_WITHOUT, SHARE * len(found)):
             continue
-        text = "No parameter of this optimizer gets a gradient: the loss does not depend on what it would change."
+        text = "No parameter of this optimizer gets a gradient: the loss does not depend on its parameters."
         place = replaced_place(place_of(record)) or cut_place(history) or place_of(record)
         return Sign(
             f"From iteration {without[0]} on: {text}" if last >= 0 else text, place, without[0]
@@ -437,7 +437,7 @@ RELATIONS: Sequence[Row] = (
     Row("backward_missing", in_cycles(_cleared_before_step), 0.96, "Call optimizer.zero_grad() before backward() or after step()."),
     Row("accumulation_wrong", in_cycles(_accumulation_cleared), 0.94, "Clear gradients only after the step."),
     Row("step_missing", _one_never_steps, 0.9, "Call step() of each optimizer after the backward pass."),
-    Row("accumulation_wrong", _last_window_cleared, 0.9, "Step after the last batch of an epoch, too."),
+    Row("accumulation_wrong", _last_window_cleared, 0.9, "Call step() after the last batch of an epoch, too."),
     Row("accumulation_wrong", in_cycles(_accumulation_not_divided), 0.97, "Divide the loss by the number of batches that are accumulated."),
     Row("gradient_clipping_wrong", in_cycles(_clipped_after_step), 0.95, "Clip between backward() and step()."),
     Row("gradient_clipping_wrong", in_cycles(_clipped_before_unscaling), 0.95, "Call scaler.unscale_(optimizer) before clipping."),

@@ -85,7 +85,8 @@ def _copy_lags(history: TrainingHistory) -> Sign | None:
         reached = 1 - decay ** (total or 0)
         if reached < _REACHED:
             text = (
-                f"With a decay of {decay:g}, the average has gone {percent(reached)} of the way from its first weights after all "
+                f"With a decay of {decay:g}, the average has moved {percent(reached)} of the way from its initial weights after "
+                "all "
                 f"{total} steps."
             )
             return Sign(text, place, evidence={"decay": decay})
@@ -156,8 +157,8 @@ def _loads_itself(history: TrainingHistory) -> Sign | None:
     for record in history.loads:
         if record["iteration"] > 0:
             text = (
-                "load_state_dict is given the weights that the model has: what was stored was not copied, and changed with the "
-                "model."
+                "load_state_dict receives the weights that the model already has: the stored state was not a copy and changed "
+                "with the model."
             )
             return Sign(text, place_of(record), int(record["iteration"]))
     return None

@@ -99,7 +99,7 @@ def _mixes_examples(history: TrainingHistory, iteration: Iteration) -> Test:
         if shape[:2] == given[:2]:
             text = (
                 f"{layer.path or layer.kind} has batch_first=False and is given {shape[0]} examples of {shape[1]} positions: it "
-                "takes examples for positions."
+                "treats examples as positions."
             )
             return Sign(text, layer.place, layer=layer.path)
     return True
@@ -117,7 +117,7 @@ def _attends_padding(history: TrainingHistory, iteration: Iteration) -> Test:
     if not all(s["padding"] >= _ONLY for s in seen):
         return True
     share = min(s["padding"] for s in seen)
-    text = f"{percent(share)} of the attention of words is on padding: the mask is inverted."
+    text = f"{percent(share)} of the attention of tokens goes to padding: the mask is inverted."
     place = masking_place(place_of(seen[0])) or mask_place(history) or place_of(seen[0])
     return Sign(text, place, evidence={"share": share})
 
@@ -132,7 +132,7 @@ def _one_symbol(history: TrainingHistory) -> Sign | None:
         gradients = [i.parameters.get(f"{layer.path}.weight", {}).get("gradient", {}) for i in seen]
         zeros = [of["zeros"] for of in gradients if of.get("largest")]
         if layer.kind == "Embedding" and rows >= _SYMBOLS and zeros and min(zeros) > 1 - 1.5 / rows:
-            text = f"{layer.path} has {rows} rows, and all inputs are {min(constant)[1]:g}: it tells no example from another."
+            text = f"{layer.path} has {rows} rows, and all inputs are {min(constant)[1]:g}: it cannot distinguish the examples."
             return Sign(text, layer.place, layer=layer.path)
     return None
 
@@ -295,7 +295,7 @@ def _alike(history: TrainingHistory, rows: list[str], size: int) -> Sign | None:
     uneven = max(counts) > 6 * len(rows) / distinct and sum(n == 1 for n in counts) > distinct / 2
     if distinct > 0.6 * len(rows) or uneven:
         return None
-    text = f"Of the first {len(rows)} examples only {distinct} are different, though the data set has {size}."
+    text = f"Only {distinct} of the first {len(rows)} examples are distinct, although the data set has {size}."
     evidence = {"examples": float(len(rows)), "different": float(distinct)}
     return Sign(text, duplication_place(history), evidence=evidence)
 
@@ -485,7 +485,8 @@ def _prepared_differently(history: TrainingHistory) -> Sign | None:
     if not shifted and not narrower and ratio > 1 / _NARROWER:
         return None
     return Sign(
-        f"Training inputs have mean {mean:.3g} and standard deviation {spread:.3g}, evaluation inputs {other:.3g} and {width:.3g}.",
+        f"Training inputs have mean {mean:.3g} and standard deviation {spread:.3g}, evaluation inputs have {other:.3g} and "
+        f"{width:.3g}.",
         preprocessing_place(history),
         evaluations(history)[0].iteration,
         evidence={"training mean": mean, "evaluation mean": other, "training spread": spread, "evaluation spread": width},
@@ -525,11 +526,12 @@ def _confidence_of_difference(history: TrainingHistory, shift: float, ratio: flo
 RELATIONS: Sequence[Row] = (
     Row("data_leaked", in_iterations(_attends_ahead), 0.93, "Give the attention a causal mask (is_causal=True), or read in one direction."),
     Row("data_leaked", in_iterations(partial(share_at_least, name="given", least=1, place=input_place,
-        text="A number of each input is its target: the model only has to copy it.")), 0.9,
-        "Leave the target out of the inputs; of a window, begin it one step earlier."),
+        text="One value of each input is its target: the model only has to copy it.")), 0.9,
+        "Leave the target out of the inputs; if an input is a window of a series, start the window one step earlier."),
     Row("input_invalid", in_iterations(_mixes_examples), 0.93, "Pass batch_first=True, or give the sequence in the first dimension."),
     Row("input_invalid", in_iterations(_attends_padding), 0.94,
-        "Invert the mask: torch.nn.MultiheadAttention excludes what is True, scaled_dot_product_attention what is False."),
+        "Invert the mask: torch.nn.MultiheadAttention excludes positions that are True, scaled_dot_product_attention positions "
+        "that are False."),
     Row("data_duplicated", _same_batch, 0.95, "Create the generator once."),
     Row("input_invalid", _one_symbol, 0.9, "Print the codes before the model: each kind needs its own."),
     Row("input_invalid", in_iterations(_zero_rows, 3), 0.93, "Wait for transfers (non_blocking, shared memory) and fill the whole batch."),

@@ -93,7 +93,7 @@ def _unrelated_noise(history: TrainingHistory) -> Sign | None:
     if abs(mean) > 5 / pairs**0.5:
         return None
     text = (
-        f"The target is noise that has nothing to do with the input (correlation {mean:.3f} over {pairs} values): it cannot be "
+        f"The target is noise that is independent of the input (correlation {mean:.3f} over {pairs} values): it cannot be "
         "predicted."
     )
     return Sign(text, target_place(history) or loss_place(history), evidence={"correlation": mean})
@@ -168,7 +168,7 @@ def _one_label(history: TrainingHistory, *, binary: bool) -> Sign | None:
         ):
             return None
         place = target_place(history) or label_place(history)
-        return Sign(f"{label}: the loss asks for the same answer to every example.", place)
+        return Sign(f"{label}: the loss demands the same output for every example.", place)
     rows, classes = [*seen[0].output["shape"], 0, 0][:2]
     indexed = all(iteration.loss_function in INDEXED for iteration in seen)
     # Each example compared with all of the batch: one label for all would be a column, as of a memory bank.
@@ -178,7 +178,7 @@ def _one_label(history: TrainingHistory, *, binary: bool) -> Sign | None:
     if all(iteration.direct for iteration in seen):
         text = f"{label}, and the model has {classes} outputs: it learns to ignore its input."
         return Sign(text, label_place(history))
-    text = f"{label}, and the loss compares {rows} examples with each other: each one's label is its own row."
+    text = f"{label}, and the loss compares {rows} examples with each other: the label of each must be its row number."
     return Sign(text, label_place(history), fix="Use torch.arange(batch_size).") if pairs else None
 
 
@@ -191,7 +191,7 @@ def _denoises_nothing(history: TrainingHistory, iteration: Iteration) -> Test:
     noise = noise_place(history)
     if noise is None:
         return True
-    text = "The target is the noisy input itself: the model only has to copy."
+    text = "The target is the noisy input itself: the model only has to copy it."
     return Sign(text, noise)
 
 
@@ -349,7 +349,7 @@ def _targets_of_evaluations(history: TrainingHistory) -> Sign | None:
     apart = abs(mean - other) > 1.5 * wider or wider > 4 * narrower
     if not apart or evaluations_are_worse(history) is False:
         return None
-    text = f"Training targets have mean {mean:.3g} and standard deviation {spread:.3g}, evaluation targets {other:.3g} and {width:.3g}."
+    text = f"Training targets have mean {mean:.3g} and standard deviation {spread:.3g}, evaluation targets have {other:.3g} and {width:.3g}."
     return Sign(text, label_place(history))
 
 
@@ -357,8 +357,8 @@ RELATIONS: Sequence[Row] = (
     Row("labels_wrong", in_iterations(_lagging), 0.95, "The target of a position is the token after it: shift once, here or in the model."),
     Row("labels_wrong", lambda history: Sign(*found) if (found := reordered(history)) else None, 0.9, "Put inputs and labels in order with the same permutation.", kind=EvidenceKind.SOURCE),
     Row("labels_wrong", in_iterations(partial(share_at_least, name="excluded", least=0.5, place=target_place, functions=INDEXED,
-        text="The target of {} of the rows is a class that a mask excludes: the loss cannot fall."), 3), 0.93,
-        "Point targets at classes that are not masked: check offsets and the mask of the diagonal."),
+        text="The target of {} of the rows is a class that the mask excludes: the loss cannot fall."), 3), 0.93,
+        "Use targets that are not masked: check offsets and the mask of the diagonal."),
     Row("labels_wrong", _unrelated_noise, 0.95, "Use the noise that was added to the input as the target.", kind=EvidenceKind.ESTIMATE),
     Row("labels_wrong", _labels_of_others, 0.94,
         "Check the index with which labels are read, shifts such as roll, [1:] or [:-1], and variables that are set after they are used."),

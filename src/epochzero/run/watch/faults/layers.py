@@ -472,7 +472,7 @@ def _stuck_at_zero(history: TrainingHistory) -> Sign | None:
             and len(seen) >= STEPS_WITHOUT
             and len(zero) == len(seen)
         ):
-            text = f"{name} is zero and its gradient as well: what it is multiplied by must not begin at zero too."
+            text = f"{name} is zero, and so is its gradient: the factor that it is multiplied by must not start at zero as well."
             return Sign(text, initialization_place(history, parameter), layer=parameter.layer)
     return None
 
@@ -497,8 +497,8 @@ def _stops(history: TrainingHistory) -> Sign | None:
     parameter = next((p for p in history.parameters if p.name == name), None)
     place = frozen_place(history, parameter) if parameter else None
     text = (
-        f"From iteration {since} on, {len(stopped)} of {len(names)} parameters get no gradient and do not change any more, "
-        f"{name} among them."
+        f"From iteration {since} on, {len(stopped)} of {len(names)} parameters get no gradient and no longer change, including "
+        f"{name}."
     )
     weaker = 0.3 if does_well(history) else 0.0
     return Sign(text, place, since, parameter.layer if parameter else "", weaker=weaker)

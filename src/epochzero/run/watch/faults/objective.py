@@ -90,7 +90,7 @@ def _is_bootstrapped(history: TrainingHistory, iteration: Iteration) -> Test:
     if place is None:
         return True
     text = (
-        "Gradients pass through the value of the next state: the target moves with what it is for."
+        "Gradients pass through the value of the next state: the target moves with the prediction."
     )
     return Sign(text, place)
 
@@ -100,7 +100,7 @@ def _is_exchanged(history: TrainingHistory, iteration: Iteration) -> Test:
     if not iteration.relations.get("exchanged"):
         return True if iteration.relations else None
     function = iteration.loss_function
-    text = f"Gradients pass through the target of {function} alone: its input has none."
+    text = f"Gradients pass only through the target of {function}: its input has none."
     return Sign(text, loss_place(history, function=function))
 
 
@@ -128,7 +128,8 @@ def _all_pairs(history: TrainingHistory) -> Sign | None:
     for record in history.backwards:
         if shape := record.get("pairs"):
             text = (
-                f"A difference of an output and its targets has the shape {shape}: a column is broadcast against a row, and "
+                f"The difference between an output and its targets has the shape {shape}: a column is broadcast against a row, "
+                "and "
                 "each output is compared with all targets."
             )
             return Sign(text, difference_place(history, place_of(record)) or place_of(record))
@@ -243,7 +244,7 @@ def _no_logarithms(history: TrainingHistory) -> Sign | None:
     if len(above) < LEAST:
         return None
     text = (
-        f"{above[0].loss_function} expects log-probabilities, which are at most 0, and is given values up to "
+        f"{above[0].loss_function} expects log-probabilities, which are at most 0, but receives values up to "
         f"{above[0].output['max']:.3g}."
     )
     return Sign(text, output_place(history, "") or loss_place(history), above[0].number)
@@ -257,7 +258,7 @@ def _logarithm_of_relu(history: TrainingHistory) -> Sign | None:
             path = next(
                 (path for path, kind in reversed(history.order) if kind.lower() == "relu"), ""
             )
-            text = "The loss takes the logarithm of what a ReLU returns: where that is 0, nothing brings it back."
+            text = "The loss takes the logarithm of the output of a ReLU: where that is 0, it has no gradient and stays 0."
             return Sign(text, output_place(history, path), layer=path.partition(":")[0])
     return None
 
@@ -272,7 +273,8 @@ def _other_dimension(history: TrainingHistory, iteration: Iteration) -> Test:
     softmax = next((s for s in iteration.softmaxes if s["dim"] == normalized[0]), None)
     place = place_of(softmax) if softmax else loss_place(history)
     text = (
-        f"{iteration.loss_function} expects classes in dimension 1, but the probabilities that it is given add up to 1 over dimension "
+        f"{iteration.loss_function} expects classes in dimension 1, but the probabilities that it receives add up to 1 over "
+        "dimension "
         f"{normalized[0]}."
     )
     return Sign(text, place)
@@ -505,7 +507,7 @@ def _draws_follow_classes(history: TrainingHistory) -> Sign | None:
             (rare, low), (often, high) = kinds[0], kinds[-1]
             text = (
                 f"The sampler draws each of the {often} examples of the largest kind {high / low:.3g} times as often as each of "
-                f"the {rare} of the smallest: the weights are those of the frequencies, not their inverse."
+                f"the {rare} of the smallest: the weights follow the frequencies, not their inverses."
             )
             return Sign(text, setting_place(place_of(loader), "sampler", 3, "DataLoader"))
     return None
@@ -524,10 +526,10 @@ RELATIONS: Sequence[Row] = (
     Row("last_activation_wrong", in_iterations(_of_one_value, 3), 0.95, "Use a sigmoid for one output, or give softmax the dimension of the classes."),
     Row("activation_wrong", in_iterations(partial(_over_the_batch, last=False)), 0.9, "Take the softmax over the last dimension, that of the keys."),
     Row("last_activation_wrong", in_iterations(partial(_over_the_batch, last=True)), 0.9, "Take the softmax over the dimension of the classes."),
-    Row("loss_wrong", _all_pairs, 0.95, "Give both the same shape, such as with squeeze(1)."),
+    Row("loss_wrong", _all_pairs, 0.95, "Give both the same shape, for example with squeeze(1)."),
     Row("loss_wrong", in_iterations(partial(share_at_least, name="blank", least=1e-9, place=lambda history: loss_place(history, "blank"),
-        functions=("ctc_loss",), text="{} of the labels are the blank of the CTC loss, which no label can be.")), 0.95,
-        "Reserve an index for the blank that is no label."),
+        functions=("ctc_loss",), text="{} of the labels are the blank of the CTC loss, which is not a valid label.")), 0.95,
+        "Reserve for the blank an index that is not a label."),
     Row("sample_weights_wrong", _weights_follow_classes, 0.92, "Weight each class by the inverse of its frequency."),
     Row("sample_weights_wrong", _weights_apart, 0.9, "Weight each class by the inverse of its frequency, and none by zero."),
     Row("sample_weights_wrong", _divided_by_nothing, 0.82, "Check the weights and masks of the examples; skip batches whose weights sum to zero."),

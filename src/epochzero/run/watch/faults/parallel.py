@@ -82,9 +82,9 @@ def _partners_differ(history: TrainingHistory) -> Sign | None:
     ]
     layer = history.layer(whole[0].rpartition(".")[0]) if whole else None
     reason = (
-        f"{whole[0]}, which each of them has, differs from the start"
+        f"{whole[0]}, which each of them holds in full, differs from the start"
         if whole
-        else "something in it is drawn by each rank, such as a dropout of what they share"
+        else "each rank draws its own random numbers in it, such as a dropout on shared values"
     )
     text = f"{together}, but get different losses of the same batch from iteration {apart[0]} on: {reason}."
     return Sign(text, (layer.place if layer else None) or loss_place(history), apart[0])
@@ -115,8 +115,9 @@ def _statistics_differ(history: TrainingHistory) -> Sign | None:
         ]
         if layer and min(distances) > max(_APART, _DEVIATIONS * _by_chance(moments[-1][0], layer)):
             text = (
-                f"A running mean of {name} differs between the ranks by {distances[-1]:.2g} standard deviations: each has gathered "
-                "that of its own examples, which are not alike, and only that of one rank is stored."
+                f"The running mean of {name} differs between the ranks by {distances[-1]:.2g} standard deviations: each rank "
+                "computes "
+                "it from its own examples, which are not alike, and only that of one rank is stored."
             )
             place = wrapping_place(history) or layer.place
             return Sign(text, place, moments[0][0].number, name)
@@ -159,7 +160,7 @@ def _validated_elsewhere(history: TrainingHistory) -> Sign | None:
         share = len(measured & _examples(of.iterations)) / len(measured)
         if share > _TRAINED_ON:
             text = (
-                f"At least {percent(share)} of the examples that rank 0 measures are trained on by rank {rank}: the ranks have split "
+                f"Rank {rank} trains on at least {percent(share)} of the examples that rank 0 evaluates: the ranks have split "
                 "the examples differently."
             )
             return Sign(text, split_place(history), evaluations(history)[0].iteration)
@@ -172,7 +173,8 @@ def _examples(scenes: Iterable[Iteration | EvaluationPass]) -> set[str]:
 
 RELATIONS: Sequence[Row] = (
     Row("ranks_differ", _partners_differ, 0.94,
-        "Seed what ranks that share a model draw, and what each of them has whole, by their place in the data mesh, not by their rank."),
+        "Seed the random numbers of ranks that share a model, and the parameters that each of them holds in full, by position in "
+        "the data-parallel mesh, not by rank."),
     Row("ranks_differ", _statistics_differ, 0.9,
         "Let DistributedDataParallel broadcast buffers (broadcast_buffers=True), use SyncBatchNorm, or shuffle before sharding."),
     Row("data_leaked", _validated_elsewhere, 0.92, "Split with a generator that has the same seed on all ranks."),

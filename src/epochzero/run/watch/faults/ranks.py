@@ -126,7 +126,7 @@ def _different_counts(
     apart = differing(moments[-1], "weight")
     if not apart or len(set(counts)) == 1 or not all(of.ended for of in ranks):
         return None
-    text = f"The ranks have trained {_listed(counts)} iterations, and {apart[0]} is not the same on them: some have left out steps."
+    text = f"The ranks have trained {_listed(counts)} iterations, and {apart[0]} differs between them: some have skipped steps."
     return Sign(text, step_place(history), moments[-1][0].number)
 
 
@@ -195,12 +195,12 @@ def _different_parameters(
         text = (
             f"{names[0]} has no gradient on rank {missing[0]}: the ranks train different models."
             if missing
-            else f"The gradient of {names[0]} is not averaged over the ranks, as of {len(names) - 1} other parameters."
+            else f"The gradients of {names[0]} and {len(names) - 1} other parameters are not averaged over the ranks."
         )
         return Sign(text, step_place(history), since, evidence=evidence)
     text = (
         f"{name} and {len(apart[-1]) - 1} other parameters differ between ranks from iteration {since} on, though gradients are the "
-        "same: the settings of the optimizers differ, or what they do after the gradients were averaged."
+        "same: the settings of the optimizers differ, or the ranks change gradients after averaging them."
     )
     return Sign(text, next(map(place_of, history.optimizers), None), since, evidence=evidence)
 

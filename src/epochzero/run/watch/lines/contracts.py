@@ -186,7 +186,7 @@ def _drawn_alike(program: ParsedFile, call: ast.Call) -> Broken:
     enclosing = next(around, None)
     alike = _is_constant_seed(program, call.args[0])
     if enclosing in within and alike and not _is_aside(program, call):
-        text = f"{ast.unparse(call)[:60]} runs again for each batch or example: all random draws after it are alike."
+        text = f"{ast.unparse(call)[:60]} runs again for each batch or example: all random draws after it are the same."
         yield text, call
 
 
@@ -275,7 +275,7 @@ def _dimensions_swapped(program: ParsedFile) -> Broken:
                 given = list(map(last_name, call.args))
                 distinct = len(set(known)) == len(known) and "_" not in known
                 if distinct and given != known and sorted(given) == sorted(known):
-                    text = f"{name} reads the numbers of shape ({', '.join(known)}) as ({', '.join(given)}): transpose swaps dimensions."
+                    text = f"{name} reinterprets the values of shape ({', '.join(known)}) as ({', '.join(given)}); only transpose swaps dimensions."
                     yield text, call
 
 
@@ -295,7 +295,7 @@ def _trained_on_held_out(program: ParsedFile) -> Broken:
             if len(call.args) > 1
         )
         of_mask = [
-            (f"The loss that is minimized is that of {mask}.", call)
+            (f"The minimized loss is that of {mask}.", call)
             for mask, other, call in masks
             if mask == other and re.search(r"(^|_|\.)(val|test)_?(mask|idx|index)", mask)
         ]
@@ -616,7 +616,7 @@ def _exchanged(program: ParsedFile, call: ast.Call) -> Broken:
         if len(parameters) > m and a != b and (parameters[n], parameters[m]) == (b, a):
             others = [[last_name(x) for x in other.args] for other in program.calls_of(function)]
             if not any(len(other) > m and (other[n], other[m]) == (b, a) for other in others):
-                yield f"{function.name} takes ({b}, {a}) and is given ({a}, {b}).", call
+                yield f"{function.name} takes ({b}, {a}) but receives ({a}, {b}).", call
                 return
 
 
@@ -728,7 +728,7 @@ def _cooled(program: ParsedFile, node: ast.BinOp) -> Broken:
                 for call in program.all_calls
             )
             if is_argument or is_stored:
-                text = f"Scores are multiplied by {last_name(factor)} ({value:g}): a temperature divides them."
+                text = f"Scores are multiplied by {last_name(factor)} ({value:g}): a temperature must divide them."
                 yield text, node
                 return
             if isinstance(outer, ast.stmt):
@@ -748,7 +748,7 @@ def _of_rival(program: ParsedFile, node: ast.Assign) -> Broken:
     for pair in _RIVALS:
         for side, rival in (pair, pair[::-1]):
             if own & side and not own & rival and given & rival and not given & side:
-                text = f"{last_name(node.targets[0])} is given {ast.unparse(call.args[0])[:60]}."
+                text = f"{last_name(node.targets[0])} receives {ast.unparse(call.args[0])[:60]}."
                 yield text, call
                 return
 
@@ -932,7 +932,7 @@ def _of_nodes(
 _COMPARE = "Compare the line with what it should compute."
 CONTRACTS: Sequence[Contract] = (
     Contract("augmentation_wrong", _of_nodes(ast.Call, _drawn_alike), "Create the generator once, outside of what runs for each batch or example."),
-    Contract("augmentation_wrong", _moved_alone, "Move the image and its target with the same random choice."),
+    Contract("augmentation_wrong", _moved_alone, "Transform the image and its target with the same random choice."),
     Contract("preprocessing_mismatch", _fitted_twice, "Fit on the training data alone, and transform the other data."),
     Contract("input_invalid", _dimensions_swapped, "Use transpose, permute or einops.rearrange."),
     Contract("data_leaked", _trained_on_held_out, "Train on the training data, and evaluate on these."),

@@ -27,7 +27,7 @@ def read(project: Path) -> Iterator[dict[str, Any] | str]:
     """
     address = _ADDRESS.search(_settings(project).get("github_url", ""))
     for path in sorted(project.parent.glob("bugs/*/bug.info")):
-        yield _bug(path, f"{address[1]}+{address[2]}") if address else "its project has no address"
+        yield _bug(path, f"{address[1]}+{address[2]}") if address else "its project has no URL"
 
 
 def _bug(path: Path, project: str) -> dict[str, Any] | str:

@@ -15,5 +15,5 @@ def read(row: dict[str, Any]) -> dict[str, Any] | str:
         return "its id or its project is missing"
     match = row.get("match")
     if isinstance(match, int | float) and match < LEAST_MATCH:
-        return "the commit that was found for it changes other files than it lists"
+        return "the commit found for it changes files other than those it lists"
     return row

@@ -108,7 +108,7 @@ def _tensors_read(faked: FakeGpuFacts) -> Iterator[None]:
         value = known(tensor)
         if value is not None:
             return value
-        faked.assume("a tensor is read as ones, whole numbers as zeros")
+        faked.assume("a tensor with unknown values is read as ones, or zeros if it holds integers")
         return unknown_tensor(tensor)
 
     def numpy(self: Any, *, force: bool = False) -> Any:

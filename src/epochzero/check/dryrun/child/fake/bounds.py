@@ -13,7 +13,7 @@ import torch
 from epochzero.check.dryrun.child.fake.values import known, remember
 
 aten = torch.ops.aten
-_ASSUMED = "a selection by unknown values is taken at its largest"
+_ASSUMED = "a selection by unknown values is assumed to select everything"
 
 
 def _empty(mode: Any, like: torch.Tensor, shape: Any, dtype: Any = None) -> torch.Tensor:
@@ -88,7 +88,7 @@ def _repeat(mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
     if value is not None:
         return mode.lift(func(value, **kwargs), repeats.device)
     if size is None:
-        mode.assume("each item is taken to be repeated once")
+        mode.assume("each item is assumed to be repeated once")
         size = repeats.numel()
     return _empty(mode, repeats, (size,), torch.int64)
 

@@ -108,7 +108,7 @@ def imagined(
     def init_process_group(*arguments: Any, **options: Any) -> None:
         from torch.testing._internal.distributed.fake_pg import FakeStore
 
-        assume(f"the other {size - 1} of {size} processes answer at once")
+        assume(f"the other {size - 1} of {size} processes are assumed to respond immediately")
         start("fake", rank=rank, world_size=size, store=FakeStore())
 
     variables = {

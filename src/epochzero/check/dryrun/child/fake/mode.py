@@ -336,7 +336,7 @@ def _scalar(mode: FakeGpu, func: Any, args: Any, kwargs: Any) -> Any:
     if value is not None:
         return value.item()
     number = unknown_scalar(args[0].dtype)
-    mode.assume(f"a value on the GPU is read as {number}")
+    mode.assume(f"an unknown value on the GPU is read as {number}")
     return number
 
 
@@ -381,7 +381,7 @@ def _equal(mode: FakeGpu, func: Any, args: Any, kwargs: Any) -> bool:
         return True
     first, second = known(args[0]), known(args[1])
     if first is None or second is None:
-        mode.assume("two tensors on the GPU are taken to differ")
+        mode.assume("two tensors with unknown values on the GPU are assumed to differ")
         return False
     return torch.equal(first, second)
 

@@ -96,4 +96,4 @@ def _answer_hooks(library: ctypes.CDLL) -> None:
     accelerator = torch.accelerator.current_accelerator()
     if accelerator is None or accelerator.type != "cuda":
         table.value = old
-        raise Unfit(f"the CUDA hooks of torch {torch.__version__} are ordered otherwise")
+        raise Unfit(f"the CUDA hooks of torch {torch.__version__} are in a different order")

@@ -147,7 +147,7 @@ class _Comparison:
         values = compute(self._tape, worlds, self._observe, retained, until)
         loss = values[0].get(subject.loss)
         if loss is None or not torch.equal(loss, subject.value):
-            raise UnfitError("the loss is another one")
+            raise UnfitError("the recomputed loss differs")
         alive = {name for name, of in zip(self._names, values, strict=True) if of}
         return [
             fact

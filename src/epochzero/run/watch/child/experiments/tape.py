@@ -153,7 +153,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.tape.problem = "too many operators or ranks"
         flat, spec = tree_flatten((list(args), dict(kwargs)))
         if any(type(v) not in _PLAIN for v in flat if isinstance(v, torch.Tensor)):
-            self.tape.problem = "tensors of other classes"
+            self.tape.problem = "tensors of unsupported classes"
         flat = [TensorRef(self._given(v)) if isinstance(v, torch.Tensor) else v for v in flat]
         for tensor in _written(func, args, kwargs):
             self._save(tensor)
