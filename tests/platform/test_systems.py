@@ -131,7 +131,7 @@ def test_macos_names_the_weaker_isolation_of_a_dry_run(tmp_path: Path) -> None:
     # Lines are wrapped.
     shown = " ".join(done.stdout.split())
     assert "Isolation interception." in shown
-    assert "for each process, not for all together" in shown
+    assert "for each process, not for all processes together" in shown
     assert not (tmp_path / "left").exists()
 
 

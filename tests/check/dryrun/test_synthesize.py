@@ -136,7 +136,7 @@ def test_that_made_data_are_absent_is_unknown_and_no_error(tmp_path: Path) -> No
     assert [one.place.line for one in found.findings] == [2]
     (unknown,) = (one for one in found.unknowns if one.what == "whether data/train.csv exists")
     assert unknown.place.line == 1
-    assert "made them after train.profile.json" in unknown.reason
+    assert "generated them from train.profile.json" in unknown.reason
 
 
 def test_a_value_that_fits_is_looked_for_over_regular_data_only(tmp_path: Path) -> None:
