@@ -269,9 +269,7 @@ _CUT_OFF = (
 _BELOW = ("the lines below this traceback, in the complete standard error of its rank",)
 _LINES_AFTER_THE_LAST_ERROR = 5
 """Such as the lines of a launcher, and what a logger or a progress bar prints when it closes."""
-_UNRECOGNIZED = (
-    "The message matches no known kind of failure; the lines before it may explain more."
-)
+_UNRECOGNIZED = "The message matches no known kind of failure; the lines before it may explain it."
 _NOTHING_SAID = "The job failed, and its logs do not show why."
 
 

@@ -243,8 +243,7 @@ class Locator:
         if not len(corpus):
             languages = ", ".join(sorted(CODE_LANGUAGES - {"tsx"}))
             raise InputError(
-                f"{self._repository.path}: no source files to search at {name}: none of its {len(snapshot.files)} files is "
-                f"{languages} "
+                f"{self._repository.path}: no source files to search at {name}: none of its {len(snapshot.files)} files is {languages} "
                 "outside tests"
             )
         return Tree(snapshot, corpus, snapshot.commit.id if clean else "")

@@ -84,8 +84,7 @@ def _notes(corpus: FailureCorpus, found: dict[str, ClassAgreement]) -> tuple[str
         )
         share = 100 * accepted / len(labelled)
         notes.append(
-            f"If the other categories that a label allows also count, {accepted:,} of {len(labelled):,} are correct ({share:.1f} "
-            "%)."
+            f"If the other categories that a label allows also count, {accepted:,} of {len(labelled):,} are correct ({share:.1f} %)."
         )
     if any(measured.kappa.value is None for measured in found.values()):
         notes.append("Kappa is undefined if both always use the same class.")

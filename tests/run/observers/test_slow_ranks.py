@@ -68,7 +68,7 @@ def test_ranks_that_have_hardly_stepped_are_not_compared() -> None:
 @pytest.mark.parametrize(
     ("computed", "text"),
     [(0.0, "it waits 250 ms per step for a processor that other processes use"),
-     (0.2, "without the time spent waiting for other ranks, it takes 300 ms per step, the others 100 ms")],
+     (0.2, "apart from waiting for other ranks, it takes 300 ms per step, the others 100 ms")],
 )  # fmt: skip
 def test_a_rank_waits_for_a_processor_unless_it_computes_more(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, computed: float, text: str
@@ -159,7 +159,7 @@ def test_one_slow_window_is_no_slow_rank(monkeypatch: pytest.MonkeyPatch, tmp_pa
     [
         ((1980.0, 1980.0, 1095.0), "heat", "its GPU is throttled (heat; 1095 MHz, the others 1980 MHz)"),
         ((1980.0, 1980.0, 1410.0), "", "its GPU's clock is 1410 MHz, that of the others 1980 MHz"),
-        ((1980.0, 1980.0, 1980.0), "", "without the time spent waiting for other ranks, it takes 300 ms per step, the others 100 "
+        ((1980.0, 1980.0, 1980.0), "", "apart from waiting for other ranks, it takes 300 ms per step, the others 100 "
             "ms"),
     ],
 )  # fmt: skip

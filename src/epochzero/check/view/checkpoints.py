@@ -57,9 +57,7 @@ class CheckpointLoad:
 
 def loads_of(program: Program, target: Target) -> Iterator[CheckpointLoad]:
     """Yield the calls of ``torch.load`` that load known content."""
-    opened = [
-        opened_file for opened_file in analyze_paths(program, target).opened if opened_file.sure
-    ]
+    opened = [file for file in analyze_paths(program, target).opened if file.sure]
     files = {id(opened_file.access.call): opened_file.local for opened_file in opened}
     saved = [save for earlier in _before(program) for save in _saves(earlier)]
     for call in program.calls:

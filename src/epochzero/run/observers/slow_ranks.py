@@ -284,9 +284,7 @@ class SlowRankWatcher(Watcher):
         if waits > more / 2 and slow.computing < 1.5 * median(p.computing for p in others):
             return f": it waits {_ms(slow.waiting)} per step for a processor that other processes use{self._place(slow)}"
         own = f"{_ms(slow.own)} per step, the others {_ms(usual_own)}"
-        return (
-            f": without the time spent waiting for other ranks, it takes {own}{self._place(slow)}"
-        )
+        return f": apart from waiting for other ranks, it takes {own}{self._place(slow)}"
 
     def _clock_of(self, slow: Pace, others: Sequence[Pace]) -> str:
         """That its GPU runs at a lower clock than the others', and why."""

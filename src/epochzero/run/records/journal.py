@@ -45,9 +45,7 @@ class Journal:
                 folder / NAME, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600
             )
         except OSError as error:
-            raise InputError(
-                f"the job's records cannot be written to {folder}: {error.strerror}"
-            ) from error
+            raise InputError(f"records cannot be written to {folder}: {error.strerror}") from error
         self.path = folder / NAME
         self.lost = 0
         self._end_torn_line()

@@ -260,7 +260,7 @@ class Phases:
         if (found := largest_second(iterator, loader.dataset)) is not None:
             number, measured = found
             self.assume(
-                f"batch {number + 1:,} is the largest of {measured:,} and is moved to second place"
+                f"batch {number + 1:,} is the largest of {measured:,} and moved to second place"
             )
 
     def assume(self, what: str) -> None:

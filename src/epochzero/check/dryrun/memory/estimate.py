@@ -231,9 +231,7 @@ def _assumptions(
     if not any(name.startswith("step ") for name in names):
         stated.append("no optimizer step ran, so optimizer states are missing")
     elif "step 2" not in names:
-        stated.append(
-            "only one step ran; in the second, optimizer states and activations exist at the same time"
-        )
+        stated.append("only one step ran; in the second, optimizer states and activations coexist")
     if options.expandable_segments:
         stated.append("expandable segments, as set in the environment")
     for name in options.not_modelled:

@@ -69,8 +69,7 @@ def fused(trace: Trace) -> Trace:
         return alloc.size if lasting else 0
 
     assumptions = (
-        "torch.compile is skipped: the upper end is the memory of the program without compilation, the lower end that of its "
-        "products,"
+        "torch.compile is skipped: the upper end is the memory of the program without compilation, the lower end that of its products,"
         " convolutions and attention alone"
     )
     return replace(

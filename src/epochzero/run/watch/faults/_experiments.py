@@ -127,8 +127,7 @@ EXPERIMENTS: Sequence[Row] = (
     Row("data_leaked", in_experiments("sees_ahead", _sees_ahead), 0.94,
         "Give the attention a causal mask (is_causal=True), or read in one direction."),
     Row("learning_rate_too_high", _in_steps(lambda by: by[0] < 0 and by[2] > _MORE, lambda since, by:
-        f"The step of iteration {since} raises the loss of its own batch by {percent(by[2])}; one hundredth of that step lowers "
-        "the loss by "
+        f"The step of iteration {since} raises the loss of its own batch by {percent(by[2])}; one hundredth of that step lowers the loss by "
         f"{-100 * by[0]:.2g} %."), 0.9, "Divide the learning rate by ten.", "rate"),
     Row("learning_rate_too_low", _in_steps(lambda by: by[0] <= 0 and -_LESS < by[3] < 0, lambda since, by:
         f"Ten times the step of iteration {since} would lower the loss of its own batch by {-100 * by[3]:.2g} % only."), 0.9,

@@ -122,10 +122,7 @@ def _accumulation_cleared(history: TrainingHistory, cycle: Cycle) -> Test:
         assigned = any(call.kind == "assign" for call in before)
         if assigned or (not effective and _has_gradients(history, cycle.number)):
             return True  # The program has set gradients that it computed from those of each pass.
-        text = (
-            f"Only the gradients of {len(effective)} of {len(passes)} backward passes reach the step: the others are cleared "
-            "before it."
-        )
+        text = f"Only the gradients of {len(effective)} of {len(passes)} backward passes reach the step: the others are cleared before it."
         return Sign(text, called_place(history, cleared))
     return None
 

@@ -85,8 +85,7 @@ def _copy_lags(history: TrainingHistory) -> Sign | None:
         reached = 1 - decay ** (total or 0)
         if reached < _REACHED:
             text = (
-                f"With a decay of {decay:g}, the average has moved {percent(reached)} of the way from its initial weights after "
-                "all "
+                f"With a decay of {decay:g}, the average has moved {percent(reached)} of the way from its initial weights after all "
                 f"{total} steps."
             )
             return Sign(text, place, evidence={"decay": decay})

@@ -485,8 +485,7 @@ def _prepared_differently(history: TrainingHistory) -> Sign | None:
     if not shifted and not narrower and ratio > 1 / _NARROWER:
         return None
     return Sign(
-        f"Training inputs have mean {mean:.3g} and standard deviation {spread:.3g}, evaluation inputs have {other:.3g} and "
-        f"{width:.3g}.",
+        f"Training inputs have mean {mean:.3g} and standard deviation {spread:.3g}, evaluation inputs have {other:.3g} and {width:.3g}.",
         preprocessing_place(history),
         evaluations(history)[0].iteration,
         evidence={"training mean": mean, "evaluation mean": other, "training spread": spread, "evaluation spread": width},

@@ -496,10 +496,7 @@ def _stops(history: TrainingHistory) -> Sign | None:
     name, since = min(stopped.items(), key=lambda pair: pair[1])
     parameter = next((p for p in history.parameters if p.name == name), None)
     place = frozen_place(history, parameter) if parameter else None
-    text = (
-        f"From iteration {since} on, {len(stopped)} of {len(names)} parameters get no gradient and no longer change, including "
-        f"{name}."
-    )
+    text = f"From iteration {since} on, {len(stopped)} of {len(names)} parameters get no gradient and no longer change, including {name}."
     weaker = 0.3 if does_well(history) else 0.0
     return Sign(text, place, since, parameter.layer if parameter else "", weaker=weaker)
 

@@ -128,8 +128,7 @@ def _all_pairs(history: TrainingHistory) -> Sign | None:
     for record in history.backwards:
         if shape := record.get("pairs"):
             text = (
-                f"The difference between an output and its targets has the shape {shape}: a column is broadcast against a row, "
-                "and "
+                f"The difference between an output and its targets has the shape {shape}: a column is broadcast against a row, and "
                 "each output is compared with all targets."
             )
             return Sign(text, difference_place(history, place_of(record)) or place_of(record))
@@ -273,8 +272,7 @@ def _other_dimension(history: TrainingHistory, iteration: Iteration) -> Test:
     softmax = next((s for s in iteration.softmaxes if s["dim"] == normalized[0]), None)
     place = place_of(softmax) if softmax else loss_place(history)
     text = (
-        f"{iteration.loss_function} expects classes in dimension 1, but the probabilities that it receives add up to 1 over "
-        "dimension "
+        f"{iteration.loss_function} expects classes in dimension 1, but the probabilities that it receives add up to 1 over dimension "
         f"{normalized[0]}."
     )
     return Sign(text, place)

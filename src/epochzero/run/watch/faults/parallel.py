@@ -115,8 +115,7 @@ def _statistics_differ(history: TrainingHistory) -> Sign | None:
         ]
         if layer and min(distances) > max(_APART, _DEVIATIONS * _by_chance(moments[-1][0], layer)):
             text = (
-                f"The running mean of {name} differs between the ranks by {distances[-1]:.2g} standard deviations: each rank "
-                "computes "
+                f"The running mean of {name} differs between the ranks by {distances[-1]:.2g} standard deviations: each rank computes "
                 "it from its own examples, which are not alike, and only that of one rank is stored."
             )
             place = wrapping_place(history) or layer.place
