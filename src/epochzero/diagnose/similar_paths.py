@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -24,7 +25,11 @@ def nearest_path(missing: str) -> str | None:
     if not path.is_absolute() or "\0" in missing:
         return None
     try:
-        if path.exists() or not readable(path):
+        # Not `exists`: from Python 3.14 on, what may not be searched is missing for it.
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.stat()
+            return None
+        if not readable(path):
             return None
         while not path.parent.is_dir():
             path = path.parent

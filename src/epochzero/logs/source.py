@@ -12,6 +12,7 @@ import io
 import json
 import os
 import re
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -461,9 +462,12 @@ def _is_dump(path: Path) -> bool:
 def _is_folder(path: Path) -> bool:
     """Whether the path is a readable directory."""
     try:
-        if path.is_dir():
+        # Not `is_dir`: from Python 3.14 on, it hides that a path may not be read.
+        if stat.S_ISDIR(path.stat().st_mode):
             os.scandir(path).close()
             return True
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
     except OSError as error:
         raise InputError(f"{path} cannot be read: {_reason(error)}") from error
     return False

@@ -211,6 +211,7 @@ for batch in loader:
 """
 
 
+@pytest.mark.needs_torch
 def test_a_real_job_reports_the_slow_one_of_its_ranks(tmp_path: Path) -> None:
     environment = with_companions(with_steps({}, tmp_path), [STEPS_COMPANION], tmp_path)
     variables = {**environment, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(unused_port())}
