@@ -93,8 +93,8 @@ def test_each_detector_is_exported_and_read_again(
     assert dissection.dissector.name == name
     dissection.dissector.save(tmp_path)
     guard = Guard(net, tmp_path)
-    guard.export(tmp_path / "guarded.onnx", data[1].inputs[:2])
-    session = runtime.InferenceSession(str(tmp_path / "guarded.onnx"))
+    guard.export(tmp_path / "new" / "guarded.onnx", data[1].inputs[:2])
+    session = runtime.InferenceSession(str(tmp_path / "new" / "guarded.onnx"))
     for count in (50, 1, 0):
         inputs = data[1].inputs[:count]
         guarded = guard(inputs)

@@ -74,6 +74,17 @@ def test_calibration_by_hand() -> None:
     assert scores[0] == pytest.approx(0.7**2 + 0.8**2 + 0.1**2)
 
 
+def test_the_interval_of_the_calibration_error_contains_it() -> None:
+    draw = np.random.default_rng(0)
+    confidence = draw.uniform(0.9, 1, 800)
+    # Calibrated: what is measured is chance, and 0 is true.
+    found = expected_calibration_error(confidence, draw.uniform(size=800) < confidence, 0)
+    assert found.value is not None
+    assert found.interval is not None
+    low, high = found.interval
+    assert low == 0 < found.value < high < 0.1
+
+
 def test_coverage_is_that_of_a_plain_loop(net: nn.Module, data: Data) -> None:
     few = data[1].take(torch.arange(20))
     outputs: list[Tensor] = []

@@ -108,6 +108,7 @@ class Guard:
             )
         outputs = ["predicted", "score", "within"]
         try:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
             # Warnings are of checks of shapes, which an exported model does not repeat.
             with warnings.catch_warnings(action="ignore"):
                 torch.onnx.export(
@@ -122,9 +123,10 @@ class Guard:
                 )
         except (RuntimeError, ImportError, OSError) as error:
             reason = str(error).splitlines()[0][:300]
+            install = "; ONNX requires pip install 'epochzero-models[onnx]'"
             raise InputError(
-                f"{path}: the guarded model cannot be exported: {reason}; ONNX requires pip install "
-                "'epochzero-models[onnx]'"
+                f"{path}: the guarded model cannot be exported: {reason}"
+                f"{'' if isinstance(error, OSError) else install}"
             ) from error
 
 

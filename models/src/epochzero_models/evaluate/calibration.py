@@ -45,7 +45,8 @@ def brier_scores(probabilities: Floats, labels: NDArray[np.int64]) -> Floats:
 def expected_calibration_error(confidence: Floats, right: NDArray[Any], seed: int) -> Estimate:
     """Return the mean difference of confidence and accuracy over 15 bins of equal width.
 
-    Guo, Pleiss, Sun and Weinberger (ICML 2017), section 2.
+    Guo, Pleiss, Sun and Weinberger (ICML 2017), section 2. Resampling adds noise to each bin, so resampled errors are too large.
+    The interval therefore extends by how far the bins of a sample move, which bounds the change of the error.
 
     Args:
         confidence: largest probability, shape (n,).
@@ -54,11 +55,15 @@ def expected_calibration_error(confidence: Floats, right: NDArray[Any], seed: in
     """
     bins = _bins(confidence)
 
-    def error(counts: Counts) -> float:
-        gaps = np.bincount(bins, counts * (confidence - right), BINS)
-        return float(np.abs(gaps).sum() / counts.sum())
+    def gaps(counts: Counts) -> Floats:
+        return np.bincount(bins, counts * (confidence - right), BINS) / counts.sum()
 
-    return estimate(error, len(confidence), seed)
+    own = gaps(np.ones(len(bins), np.int64))
+    error = float(np.abs(own).sum())
+    _, most = estimate(
+        lambda counts: float(np.abs(gaps(counts) - own).sum()), len(bins), seed
+    ).interval or (0, 0)
+    return Estimate(error, (max(0.0, error - most), error + most))
 
 
 def reliability(confidence: Floats, right: NDArray[Any]) -> tuple[Bin, ...]:
