@@ -56,7 +56,8 @@ def expected_calibration_error(confidence: Floats, right: NDArray[Any], seed: in
     bins = _bins(confidence)
 
     def gaps(counts: Counts) -> Floats:
-        return np.bincount(bins, counts * (confidence - right), BINS) / counts.sum()
+        moved: Floats = np.bincount(bins, counts * (confidence - right), BINS) / counts.sum()
+        return moved
 
     own = gaps(np.ones(len(bins), np.int64))
     error = float(np.abs(own).sum())
