@@ -255,7 +255,9 @@ def _summary(found: CheckResult, seconds: float) -> str:
         parts.append(f"{len(found.suppressed)} suppressed")
     parts.append(f"{len(_causes(found.unknowns))} unknown")
     if deleted := {path for run in found.dry for path in run.effects.deleted}:
-        parts.append(f"deletes {layout.one_line(', '.join(sorted(deleted)))}")
+        more = max(run.effects.deletions for run in found.dry) - len(deleted)
+        names = layout.one_line(", ".join(sorted(deleted)))
+        parts.append(f"deletes {names}" + (f" and {more:,} more" if more > 0 else ""))
     return (
         f"{mark}  {', '.join(parts)}; {layout.counted(len(found.jobs), 'job')} on {layout.one_line(found.target)}, "
         f"{layout.counted(found.files, 'file')}, {layout.counted(len(found.rules), 'rule')}, {seconds:.1f} s"

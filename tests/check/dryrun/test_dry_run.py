@@ -580,6 +580,39 @@ def test_all_attempts_share_the_time_and_a_warning_says_that_it_ran_out(
     assert "--dry-time increases it" in finding.message
 
 
+def test_a_job_whose_loop_is_cut_off_is_not_finished(tmp_path: Path) -> None:
+    checked = dry(
+        tmp_path,
+        """
+        import time
+        for step in range(10**9):
+            time.sleep(0.01)
+        print("done")
+        """,
+        seconds=10.0,
+    )
+    (run,) = checked.dry
+    assert run.ended == "time"
+    assert [(each.what, each.place.line) for each in run.unknowns] == [
+        ("the last iterations of this loop", 10)
+    ]
+
+
+def test_the_verdict_counts_all_that_the_job_deletes(tmp_path: Path) -> None:
+    for number in range(9):
+        (tmp_path / f"old-{number}.pt").touch()
+    script = """
+        import os
+        for name in os.listdir():
+            if name.endswith(".pt"):
+                os.remove(name)
+        """
+    (run,) = dry(tmp_path, script).dry
+    if run.effects.containment != "namespaces and overlays":
+        pytest.skip("deleted files are known with namespaces only")
+    assert (len(run.effects.deleted), run.effects.deletions) == (5, 9)
+
+
 def test_what_the_platform_alone_has_stops_a_run_and_is_no_failure(tmp_path: Path) -> None:
     found = dry(tmp_path, "raise ConnectionError('refused')", target=Target(name="cluster"))
     assert (found.findings, found.dry[0].ended) == ((), "stopped")

@@ -291,6 +291,22 @@ def test_time_ends_a_loop_that_works(runtime: Runtime) -> None:
     assert seen(source, runtime) == [0]
 
 
+def test_a_loop_that_the_time_cuts_off_is_not_reported_as_run(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[dict[str, Any]] = []
+    monkeypatch.setattr(runtime.records, "emit", lambda kind, **values: told.append(values))
+    source = """
+        for i in range(100):
+            work()
+    """
+    run(source, runtime)
+    assert [record["cut"] for record in told] == [False]
+    runtime._began -= 0.8 * runtime._seconds
+    run(source, runtime)
+    assert [record["cut"] for record in told] == [False, True]
+
+
 @given(
     st.lists(st.integers(), max_size=30),
     st.sampled_from(["break", "continue", "pass", "if item > 3: break", "total -= 1"]),

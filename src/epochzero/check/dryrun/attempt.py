@@ -20,6 +20,7 @@ from epochzero.check.dryrun.records import (
     HangRecord,
     Record,
     ResumeRecord,
+    SkipRecord,
     UnfitRecord,
     read,
 )
@@ -86,6 +87,11 @@ class DryRunAttempt:
     def hung(self) -> HangRecord | None:
         """Where the ranks of the job wait for each other."""
         return next(iter(self.of(HangRecord)), None)
+
+    @property
+    def cut(self) -> SkipRecord | None:
+        """A loop that the time limit cut off, although the script went on behind it."""
+        return next((loop for loop in self.of(SkipRecord) if loop.cut), None)
 
     @property
     def unfit(self) -> UnfitRecord | None:

@@ -41,18 +41,20 @@ def effects_of(
         ([_in_full(c, saved) for c in process.changes if _is_own(c, made)] for process in ended),
         key=lambda changes: (sum(change.size for change in changes), len(changes)),
     )
+    deleted = dict.fromkeys(
+        _shown(change.path, job.base)
+        for process in ended
+        for change in process.changes
+        if change.how == "deleted"
+    )
     return Effects(
         containment=ended[0].containment.description,
         leaks=ended[0].containment.leaks,
         written=tuple(_by_folder(written, job)),
-        deleted=_named(
-            _shown(change.path, job.base)
-            for process in ended
-            for change in process.changes
-            if change.how == "deleted"
-        ),
+        deleted=_named(deleted),
         addresses=_named(value.address for value in all_records if isinstance(value, Network)),
         programs=_named(value.program for value in all_records if isinstance(value, SpawnRecord)),
+        deletions=len(deleted),
     )
 
 

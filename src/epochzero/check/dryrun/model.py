@@ -103,6 +103,7 @@ class Effects:
         leaks: what the isolation cannot prevent, as a sentence; empty if nothing is known.
         written: locations where it would have written most, the largest first.
         deleted: some of the files and directories that it would have deleted.
+        deletions: how many it would have deleted.
         addresses: other machines that it tried to contact.
         programs: programs that it started.
     """
@@ -113,6 +114,7 @@ class Effects:
     deleted: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
+    deletions: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,12 +59,16 @@ class PassRecord:
 
 @dataclass(frozen=True, slots=True)
 class SkipRecord:
-    """A loop skipped iterations; ``total`` is its number of iterations, 0 if unknown."""
+    """A loop skipped iterations; ``total`` is its number of iterations, 0 if unknown.
+
+    A loop that the time limit ``cut`` did not run its last iterations either.
+    """
 
     path: str = ""
     line: int = 0
     total: int = 0
     work: bool = False
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -317,6 +317,9 @@ def _answer(tried: _ModeResult, job: Job, target: Target, first: bool) -> Findin
     run = tried.last
     if run.unfit:
         return Unknown("errors that occur only on a GPU", run.unfit.why, job.at)
+    if run.ending == "finished" and run.cut:
+        place = place_of(run.cut.path, run.cut.line, job)
+        return Unknown("the last iterations of this loop", OUT_OF_TIME, place)
     if run.ending == "finished":
         return Unknown("the rest of the job", _BY_ITSELF, job.at) if run.ended_itself else None
     if run.ending == "time" and run.in_order:
@@ -341,7 +344,8 @@ def _ending(tried: Sequence[_ModeResult], answers: Iterable[Finding | Unknown]) 
     if any(finding.rule in FAILURES or finding.severity == "error" for finding in found):
         return "failed"
     farthest: tuple[Ending, ...] = ("finished", "time", "killed")
-    endings = [result.last.ending for result in tried if not result.last.unfit]
+    last = [result.last for result in tried if not result.last.unfit]
+    endings = ["time" if run.ending == "finished" and run.cut else run.ending for run in last]
     # A failure that is caused by something that only the platform has is not a failure of the job.
     return next((word for word in farthest if word in endings), "stopped")
 

@@ -91,7 +91,7 @@ class Runtime:
         self.exchanges = 0
         self.visited: set[tuple[str, int]] = set()
         self.agreement: Agreement | None = None
-        self._shortened: set[tuple[str, int]] = set()
+        self._shortened: set[tuple[str, int, bool]] = set()
         self._passed: set[tuple[str, int]] = set()
         self._runs: Counter[tuple[str, int]] = Counter()
         self._gaps: dict[tuple[str, int], list[Gap]] = {}
@@ -172,13 +172,15 @@ class Runtime:
         if isinstance(getattr(scheduler, "last_epoch", None), int):
             self.stepped.setdefault(id(scheduler), (scheduler, scheduler.last_epoch))
 
-    def shorten(self, path: str, line: int, total: int | None, *, work: bool) -> None:
-        """A loop leaves iterations out; recorded once for each loop."""
+    def shorten(self, path: str, line: int, total: int | None, *, work: bool, cut: bool) -> None:
+        """A loop leaves iterations out, or is cut off; each is recorded once for each loop."""
         self.skipped = True
         self.jumps += 1
-        if (path, line) not in self._shortened:
-            self._shortened.add((path, line))
-            self.records.emit("shortened", path=path, line=line, total=total or 0, work=work)
+        if (path, line, cut) not in self._shortened:
+            self._shortened.add((path, line, cut))
+            self.records.emit(
+                "shortened", path=path, line=line, total=total or 0, work=work, cut=cut
+            )
 
     @property
     def used(self) -> float:
@@ -228,6 +230,7 @@ class Loop:
         self._work, self._steps = runtime.work, runtime.steps
         self._began, self._worked = runtime.used, runtime.worked
         self._taken = self._jumps = 0
+        self._is_cut = False
         self._outcomes: list[Counter[bool]] = [Counter() for _ in tests]
         self._epochs: dict[int, int] = {}
         self._steps_of: Counter[int] = Counter()
@@ -360,11 +363,11 @@ class Loop:
         self._growth.ends()
         if not self._is_work():
             idles = self._runtime.used - self._began > IDLE_SHARE
-            return self._end(source) if idles else 0
+            return self._cut(source) if idles else 0
         if self._is_one_of_two(source) or self._is_episode():
             return 0
         if self._runtime.used > LATE_SHARE:
-            return self._end(source)
+            return self._cut(source)
         if self._taken < self._first:
             return 0
         if self._runtime.used > HURRY_SHARE:
@@ -384,6 +387,12 @@ class Loop:
     def _end(self, source: Source) -> int | None:
         """The loop ends here, if it may: what never ends by itself is left by other means."""
         return 0 if source.endless or source.left == 0 else None
+
+    def _cut(self, source: Source) -> int | None:
+        """The same because too much of the time is used up: not even the last iteration is run."""
+        ahead = self._end(source)
+        self._is_cut = ahead is None
+        return ahead
 
     def _stop(self, source: Source) -> None:
         """The loop has ended early."""
@@ -476,7 +485,7 @@ class Loop:
     def _tell(self, source: Source) -> None:
         """Records that iterations are left out."""
         total = None if source.left is None else self._taken + source.left
-        self._runtime.shorten(self._path, self.line, total, work=self._is_work())
+        self._runtime.shorten(self._path, self.line, total, work=self._is_work(), cut=self._is_cut)
 
 
 def loops_around(frames: Iterable[tuple[FrameType, int]]) -> Iterator[dict[str, Any]]:
