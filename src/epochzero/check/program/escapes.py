@@ -5,10 +5,12 @@ An item or attribute is known to be missing only while all code that could add i
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
 
+from epochzero.check.program.frames import Arguments
 from epochzero.check.program.heap import (
     BoundFunction,
     Box,
@@ -22,9 +24,16 @@ from epochzero.check.program.heap import (
     V,
 )
 
+_LITERALS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp)
+_MAKERS = frozenset({"dict", "list", "set", "sorted", "tuple"})
 _CALLBACKS = (Function, BoundFunction)
 _JOB_CODE = (*_CALLBACKS, Class, Object)
-_CAREFUL = frozenset({"numpy", "pandas", "torch", "torchvision", "tqdm", "wandb", "yaml"})
+_CAREFUL = frozenset(
+    """
+    absl accelerate click datasets hydra jax keras lightning mlflow numpy omegaconf pandas pytorch_lightning
+    sklearn tensorboardX tensorflow torch torchvision tqdm transformers typer wandb yaml
+    """.split()
+)
 """Libraries that add nothing to the containers passed to them."""
 
 
@@ -34,6 +43,22 @@ def leaves_arguments(name: str, arguments: Iterable[V]) -> bool:
     code = _CALLBACKS if root in sys.stdlib_module_names else _JOB_CODE
     is_careful = root in _CAREFUL or root in sys.stdlib_module_names
     return is_careful and not any(isinstance(value, code) for value in arguments)
+
+
+def shared(given: Arguments, node: ast.expr) -> list[V]:
+    """The arguments that the job may still hold: of a container that is made in the call itself, only its items."""
+    if not isinstance(node, ast.Call) or len(given.all) != len(node.args) + len(node.keywords):
+        return given.all
+    found: list[V] = []
+    written = [*node.args, *(keyword.value for keyword in node.keywords)]
+    for value, made in zip(given.all, written, strict=True):
+        is_made = isinstance(made, _LITERALS) or (
+            isinstance(made, ast.Call)
+            and isinstance(made.func, ast.Name)
+            and made.func.id in _MAKERS
+        )
+        found += value.content.values if is_made and isinstance(value, Box) else [value]
+    return found
 
 
 def escape(journal: HeapJournal, values: Iterable[V]) -> None:

@@ -14,7 +14,7 @@ from epochzero.check.program import (
     stdlib_results,
 )
 from epochzero.check.program.callbacks import counts
-from epochzero.check.program.escapes import escape, leaves_arguments
+from epochzero.check.program.escapes import escape, leaves_arguments, shared
 from epochzero.check.program.frames import Arguments, PathEnds
 from epochzero.check.program.heap import (
     BoundFunction,
@@ -109,7 +109,7 @@ class LibraryCalls(JobCalls):
             self.unknown(*_NOT_FOLLOWED[name], node)
         self.called(name, given, None, result, node)
         self.command_lines.called(name, given, result, node)
-        self._may_fill(name, given)
+        self._may_fill(name, given, node)
         if name == "functools.partial":
             return result
         if name == "fire.Fire" and given.positional and isinstance(given.positional[0], Function):
@@ -185,12 +185,12 @@ class LibraryCalls(JobCalls):
         if chained is None:
             library.method_called(self, owner, name, given, node)
         self.changed_in_place(owner, name, given, node)
-        self._may_fill(dotted, given, owner)
+        self._may_fill(dotted, given, node, owner)
         return result
 
-    def _may_fill(self, name: str, given: Arguments, *owner: V) -> None:
+    def _may_fill(self, name: str, given: Arguments, node: ast.expr, *owner: V) -> None:
         """Account for a library that may add to what is passed to it, or fill what is empty."""
-        values = [*given.all, *owner]
+        values = [*shared(given, node), *owner]
         if leaves_arguments(name, values):
             is_builtin = name.startswith("builtins.")
             values = [
