@@ -157,6 +157,15 @@ def test_a_node_that_cannot_be_used_does_not_limit_a_job() -> None:
     assert (both.nodes, both.gpus) == (2, None)
 
 
+@pytest.mark.parametrize(
+    ("state", "note"), [("UP", ""), ("DOWN", "do not start"), ("DRAIN", "accepts no new jobs")]
+)
+def test_a_partition_that_runs_no_new_jobs_is_noted(state: str, note: str) -> None:
+    text = f"PartitionName=gpu\n   MaxTime=02:00:00 State={state}\n\nNodeName=n1 CPUTot=8 RealMemory=64000 State=IDLE Partitions=gpu\n"
+    notes = with_nodes(Target("there"), text).notes
+    assert any(note in one for one in notes if "partition gpu" in one) == bool(note)
+
+
 def test_the_command_combines_nodes_with_packages(tmp_path: Path) -> None:
     (tmp_path / "uv.lock").write_text('[[package]]\nname = "torch"\nversion = "2.4.0"\n')
     output = tmp_path / "gpu.toml"

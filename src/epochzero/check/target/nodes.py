@@ -23,6 +23,12 @@ _RECORD = re.compile(r"^(?=(?:NodeName|PartitionName)=)", re.MULTILINE)
 _FIELD = re.compile(r"(\w+)=(\S*)")
 _GRES = re.compile(r"(?:^|,)gpu(?::([^:(,]+?))?(?::(\d{1,4}))?(?=[(,]|$)")
 _UNUSABLE = re.compile(r"(?:^|\+)(?:down|drain|drng|fail|inval|future|unk|error)", re.IGNORECASE)
+_CLOSED = {
+    "DOWN": "jobs can be submitted, but do not start",
+    "DRAIN": "it accepts no new jobs",
+    "INACTIVE": "it accepts no new jobs, and none start",
+}
+"""States of a Slurm partition in which a new job does not run: scontrol(1)."""
 _POOL_LABELS = (
     "agentpool", "kubernetes.azure.com/agentpool", "cloud.google.com/gke-nodepool",
     "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name", "karpenter.sh/nodepool",
@@ -44,6 +50,7 @@ class _Nodes:
         gpus: of one of them.
         gpu_name: as the scheduler names them.
         driver, cuda: of their GPUs.
+        closed: why a partition runs no new jobs; empty if it does.
     """
 
     pools: frozenset[str]
@@ -55,6 +62,7 @@ class _Nodes:
     gpu_name: str = ""
     driver: str = ""
     cuda: str = ""
+    closed: str = ""
 
 
 def with_nodes(target: Target, text: str, pool: str = "") -> Target:
@@ -85,6 +93,7 @@ def with_nodes(target: Target, text: str, pool: str = "") -> Target:
     count = sum(nodes.count or 0 for nodes in each)
     if not count:
         notes.append("nodes: none can be used now")
+    notes += [f"nodes: partition {nodes.closed}" for nodes in found if nodes.closed]
     return replace(
         target,
         gpus=gpus,
@@ -162,7 +171,9 @@ def _slurm(text: str) -> Iterator[_Nodes]:
         )  # the first of a name counts
         if "PartitionName" in fields:
             limit = slurm_seconds(fields.get("MaxTime", ""))
-            yield _Nodes(frozenset({fields["PartitionName"]}), time_limit_s=limit)
+            name, state = fields["PartitionName"], fields.get("State", "")
+            closed = f"{name} is {state}: {_CLOSED[state]}" if state in _CLOSED else ""
+            yield _Nodes(frozenset({name}), time_limit_s=limit, closed=closed)
         elif "NodeName" in fields:
             cpus = fields.get("CPUEfctv", fields.get("CPUTot", ""))
             yield _slurm_nodes(
