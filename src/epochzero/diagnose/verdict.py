@@ -258,9 +258,11 @@ def _where_to_look(end: _Exit, default: _Default, *, known: bool) -> tuple[str, 
 
 _RETRY_REASONS = {
     "unknown": "The log does not show whether the job would fail again.",
-    "may_succeed": "The job was terminated by something outside the job.",
+    "may_succeed": "The job was terminated from outside.",
 }
-_EMPTY = "The log is empty: the job ended before it wrote any output, or the output was redirected."
+_EMPTY = (
+    "The log is empty. The job exited before it wrote any output, or the output was redirected."
+)
 _INCOMPLETE = "The readable part of the log contains no failure, but the rest is missing."
 _GIVE_FACTS = "Pass the job's exit code (--exit-code) or its scheduler state (--state)."
 _CUT_OFF = (
@@ -269,7 +271,9 @@ _CUT_OFF = (
 _BELOW = ("the lines below this traceback, in the complete standard error of its rank",)
 _LINES_AFTER_THE_LAST_ERROR = 5
 """Such as the lines of a launcher, and what a logger or a progress bar prints when it closes."""
-_UNRECOGNIZED = "The message matches no known kind of failure; the lines before it may explain it."
+_UNRECOGNIZED = (
+    "The message matches no known kind of failure. The lines before it may explain the cause."
+)
 _NOTHING_SAID = "The job failed, and its logs do not show why."
 
 
@@ -329,14 +333,14 @@ def _as_hang(found: Diagnosis, root: JudgedEvent, job: JobContext) -> Diagnosis:
     return replace(
         found,
         title="The job hung until its time limit",
-        meaning=f"The job wrote nothing in the last {hours} before its limit, although it had written often until then.",
+        meaning=f"The job wrote no output in the last {hours} before its limit, although it had written output often until then.",
         root_cause="programming_error",
         retry="unknown",
-        retry_reason="More time would not have helped. A lost message or a slow service may not recur; a branch that only some "
-        "ranks take hangs at the same place again.",
+        retry_reason="More time would not have helped. A lost message or a slow service may not recur. A branch that only some "
+        "ranks take hangs again at the same place.",
         fixes=(
-            "Find where each process waits: run the job with `epochzero run`, which terminates a job that hangs and "
-            "records the stacks of all its processes.",
+            "Find out where each process waits. Run the job with `epochzero run`, which terminates a job that hangs "
+            "and records the stacks of all its processes.",
             *found.fixes,
         ),
     )
