@@ -191,7 +191,7 @@ def test_a_source_that_cannot_be_used_is_told_before_anything_is_written(
 
 def test_a_table_without_logs_is_told(inline: Inline, tmp_path: Path) -> None:
     table(tmp_path / "x.parquet", text=["x"])
-    with pytest.raises(InputError, match="no column `log`"):
+    with pytest.raises(InputError, match="no column named `log`"):
         diagnose_all(str(tmp_path / "x.parquet"), str(tmp_path / "out"))
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def _names(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
     names = tuple(name.strip() for text in given for name in text.split(",") if name.strip())
     if given and not names:
-        raise click.BadParameter("contains no rule; `epochzero check --rules` lists them")
+        raise click.BadParameter("contains no rules; `epochzero check --rules` lists them")
     return names
 
 

@@ -25,7 +25,7 @@ def engine_options(only: str = "", *, also: str = "") -> Callable[[_Command], _C
                      help=f"{when}Use local processes or a Ray cluster."),
         click.option(*names, "workers", metavar="N", type=click.IntRange(1),
                      help=f"{when}Number of workers.  [default: one per core]"),
-        click.option("--address", help="With --engine ray: cluster address. Without it, a local Ray cluster is started."),
+        click.option("--address", help="Address of the Ray cluster for --engine ray. If it is omitted, EpochZero starts a local Ray cluster."),
     )  # fmt: skip
 
     def add(command: _Command) -> _Command:

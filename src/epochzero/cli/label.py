@@ -64,7 +64,7 @@ def command(
     asked = [agreement, disagreements, output is not None]
     if sum((*asked, adjudicate)) > 1 or (annotator and any(asked)):
         raise click.UsageError(
-            "--as NAME, --agreement, --disagreements and --export exclude each other"
+            "--as NAME, --agreement, --disagreements and --export are mutually exclusive"
         )
     if not any(asked) and not annotator:
         raise click.UsageError("missing annotator: pass --as NAME")

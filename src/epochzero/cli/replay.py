@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--inspect",
     is_flag=True,
-    help="Show the batch, weights, gradients and random states at the last step.",
+    help="Show the batch, weights, gradients and RNG states at the last step.",
 )
 @click.option(
     "--bisect",

@@ -49,7 +49,7 @@ def _require(names: tuple[str, ...], extra: str) -> None:
 @store_option
 @folder_option(
     "--folder",
-    help="Directory for incoming data that is not stored yet.  [default: serve in EPOCHZERO_HOME]",
+    help="Directory for incoming data until it is in the store.  [default: $EPOCHZERO_HOME/serve]",
 )
 @folder_option(
     "--watch-folder",
@@ -72,7 +72,7 @@ def _require(names: tuple[str, ...], extra: str) -> None:
     "--url",
     metavar="URL",
     default="",
-    help="Address of this server as browsers see it, for links in notifications.  [default: the url of --sign-in]",
+    help="Address of this server as browsers see it, for links in notifications.  [default: the URL of --sign-in]",
 )
 @click.option(
     "--trusted-proxy",

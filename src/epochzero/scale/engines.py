@@ -222,7 +222,7 @@ class RayEngine:
         except Exception as error:  # of Ray, among them bare ones where a node starts too slowly
             reason = str(error).splitlines()[0]
             raise InputError(
-                f"Ray at {address or 'this machine'} does not respond: {reason}"
+                f"{f'Ray at {address}' if address else 'Ray on this machine'} does not respond: {reason}"
             ) from error
         self.workers = workers or int(self._ray.cluster_resources().get("CPU", 1))
         # Without this, Ray would silently restart a call whose worker was lost.

@@ -217,7 +217,7 @@ def _of_table(source: Storage, stored: Stored, name: str, front: str) -> Iterato
             columns = [literal for literal in ("id", "log") if literal in table.schema_arrow.names]
             if "log" not in columns:
                 raise InputError(
-                    f"{source.path(name)} has no column `log` with the text of each log"
+                    f"{source.path(name)} has no column named `log` that contains the text of each log"
                 )
             for batch in table.iter_batches(_ROWS_AT_ONCE, columns=columns):
                 for record in batch.to_pylist():

@@ -102,7 +102,7 @@ def read_provider(path: Path) -> Provider:
         raise InputError(f"{path} is not TOML: {error}") from error
     if unknown := sorted(set(data) - {*_TEXTS, *_OPTIONAL, "member"}):
         known = ", ".join((*_TEXTS, *_OPTIONAL, "[[member]]"))
-        raise InputError(f"{path}: unknown setting {unknown[0]!r}; the settings are {known}")
+        raise InputError(f"{path}: unknown setting {unknown[0]!r}; valid settings are {known}")
     for name in _TEXTS:
         if not isinstance(data.get(name), str) or not data[name].strip():
             raise InputError(f"{path}: {name} is missing; set it to a string")

@@ -12,7 +12,7 @@ def _check(view: JobView) -> Claims:
             problem,
             message=problem.text,
             consequence="sbatch: error: the job is not submitted, or ends at once without a log",
-            fix="Write the option as in sbatch(1). If a value depends on a variable, pass the "
+            fix="Write the option as described in sbatch(1). If a value depends on a variable, pass the "
             "value on the command line of sbatch.",
         )
     for problem in problems_of(view.program, "volume"):
@@ -34,8 +34,8 @@ def _check(view: JobView) -> Claims:
 RULE = Rule(
     category="illegal_argument",
     why="The shell treats these lines as comments, so a misspelt line causes no error. Slurm "
-    "rejects options that it cannot parse. Slurm ignores lines in other positions and expands no "
-    "variables in these lines.",
+    "rejects options that it cannot parse, ignores #SBATCH lines after the first command, and "
+    "does not expand variables in #SBATCH lines.",
     fix="Start the line with #SBATCH and place it above the first command. Write the options as "
     "in sbatch(1).",
     source="Slurm documentation, sbatch: DESCRIPTION, OPTIONS --time, --mem, and FILENAME PATTERN",

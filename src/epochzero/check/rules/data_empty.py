@@ -13,8 +13,8 @@ def _fix(faulty: Faulty) -> str:
 
 RULE = Rule(
     category="corrupt_data",
-    why="A program can create a file but never fill it. A path pattern can match nothing. The job "
-    "terminates at the read, or the job continues without data.",
+    why="A program can create a file but never fill it, and a path pattern may match no files. The "
+    "job either terminates at the read or continues without data.",
     fix="Write data to the file, or pass the correct path of the data.",
     source="Zhang et al., ICSE 2020, section 4.4: Corrupt Data",
     check=data_check("empty", _fix),

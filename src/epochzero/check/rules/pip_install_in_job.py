@@ -101,7 +101,7 @@ def _judged(words: Sequence[str], target: Target, *, pip: bool) -> tuple[Severit
 RULE = Rule(
     category="permission_denied",
     why="The user of the job is often not the user that built the image. Many jobs have no network "
-    "access. All ranks of a node install into the same directory at once.",
+    "access. All ranks on a node install into the same directory at the same time.",
     fix=FIX,
     source="Zhang et al., ICSE 2020, section 3.2: `pip install` without root is the usual Permission "
     "Denied",

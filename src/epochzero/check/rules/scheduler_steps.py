@@ -56,7 +56,7 @@ def _too_often(program: Program, call: LibraryCall, made: Instance) -> Iterator[
                 message=f"The scheduler is created for {total} steps, but steps more often.",
                 consequence=f"ValueError: Tried to step {total + 1} times. "
                 f"The specified number of total steps is {total}",
-                fix="Create it for epochs x len(loader) steps, or step it once per epoch.",
+                fix="Create it for epochs * len(loader) steps, or step it once per epoch.",
             )  # fmt: skip
     elif name == "CosineAnnealingLR" and len(counts) > 1 and counts[-1] is None:
         period = number(argument(made, 1, "T_max"))

@@ -26,7 +26,7 @@ def examples_of(batch: Any) -> int:
     if len(set(sizes.values())) > 1:
         listed = ", ".join(f"batch{path} has {size}" for path, size in list(sizes.items())[:4])
         raise InputError(
-            f"the tensors of a batch differ in their first dimension ({listed}), so it cannot be split by examples: "
+            f"the tensors of a batch differ in the size of their first dimension ({listed}), so it cannot be split by example: "
             "pass split= and weight="
         )
     return next(iter(sizes.values()))
