@@ -873,3 +873,23 @@ def test_of_several_rare_classes_none_has_to_be_the_rarest_by_far() -> None:
         fit(nn.Linear(8, 4), batch, 20, loss_of=nn.CrossEntropyLoss(weight=weights))
 
     assert len(reported(seen(train), "sample_weights_wrong")) == 1
+
+
+@pytest.mark.parametrize(
+    ("tested", "called", "found"), [(True, False, 1), (True, True, 0), (False, False, 0)]
+)
+def test_one_evaluation_is_enough_if_it_tests_the_model(
+    tested: bool, called: bool, found: int
+) -> None:
+    def train() -> None:
+        model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Dropout(0.5), nn.Linear(32, 2))
+        fit(model, labeled, 40)
+        if called:
+            model.eval()
+        x, y = labeled()
+        with torch.no_grad():
+            right = model(x).argmax(1) == (y if tested else None)
+            if tested:
+                print(right.float().mean().item())
+
+    assert len(list(catalogue()["eval_mode_missing"](seen(train)))) == found

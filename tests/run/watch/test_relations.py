@@ -919,6 +919,19 @@ def test_differences_of_all_pairs(difference: str, found: set[str], tmp_path: An
     assert _trained(tmp_path, f"loss = ({difference}).square().mean()") == found
 
 
+@pytest.mark.parametrize(
+    ("output", "found"),
+    [
+        ("head(model(x))", {"loss_wrong"}),
+        ("head(model(x)).squeeze(1)", set()),
+        ("head(model(x)).T", set()),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Using a target size")
+def test_a_loss_of_all_pairs(output: str, found: set[str], tmp_path: Any) -> None:
+    assert _trained(tmp_path, f"loss = F.mse_loss({output}, x.sum(1))") == found
+
+
 @pytest.mark.parametrize(("chance", "found"), [(1.0, {"labels_wrong"}), (0.5, set())])
 def test_one_answer_for_all_examples(chance: float, found: set[str], tmp_path: Any) -> None:
     line = f"loss = F.binary_cross_entropy_with_logits(head(model(x)), (torch.rand(16, 1) < {chance}).float())"
@@ -1406,3 +1419,103 @@ def test_one_of_two_optimizers_never_steps(every: int, found: set[str]) -> None:
                 first.step()
 
     assert words(train) & {"step_missing"} == found
+
+
+@pytest.mark.parametrize(("passes", "found"), [(False, {"parameters_frozen"}), (True, set())])
+def test_weights_that_are_rounded_get_a_gradient(passes: bool, found: set[str]) -> None:
+    class Rounded(nn.Linear):  # type: ignore[misc]
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            rounded = (self.weight * 4).round() / 4
+            weight = self.weight + (rounded - self.weight).detach() if passes else rounded
+            return functional.linear(x, weight, self.bias)
+
+    def train() -> None:
+        model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), Rounded(8, 3))
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(12):
+            functional.cross_entropy(model(torch.randn(16, 4)), torch.arange(16) % 3).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+    assert words(train) == found
+
+
+@pytest.mark.parametrize(("apart", "found"), [(True, {"labels_wrong"}), (False, set())])
+def test_two_inputs_that_belong_together(apart: bool, found: set[str]) -> None:
+    class Towers(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.image, self.text = nn.Linear(6, 8), nn.Linear(5, 8)
+
+        def forward(self, image: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
+            return self.image(image) @ self.text(text).T
+
+    def train() -> None:
+        images, texts = torch.randn(32, 6), torch.randn(32, 5)
+        model = Towers()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(60):
+            order = torch.randperm(32)
+            other = torch.randperm(32) if apart else order
+            for left, right in zip(order.split(16), other.split(16), strict=True):
+                scores = model(images[left], texts[right])
+                functional.cross_entropy(scores, torch.arange(16)).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+
+    assert words(train) == found
+
+
+@pytest.mark.parametrize("alias", [True, False])
+def test_a_reference_that_is_the_model_itself(alias: bool) -> None:
+    def train() -> None:
+        model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+        reference = model if alias else copy.deepcopy(model)
+        optimizer = torch.optim.SGD(model.parameters(), 0.5)
+        for _ in range(16):
+            chosen, rejected = torch.randn(2, 16, 4)
+            with torch.no_grad():
+                old = reference(chosen) - reference(rejected)
+            loss = -functional.logsigmoid(model(chosen) - model(rejected) - old).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    found = [one.text for one in catalogue()["copy_not_updated"](history_of(train))]
+    assert any("with itself" in text for text in found) is alias
+
+
+@pytest.mark.parametrize(("period", "found"), [(20, {"schedule_wrong"}), (1, set())])
+def test_a_warm_up_from_zero_is_stepped(period: int, found: set[str]) -> None:
+    def train() -> None:
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, step / 8))
+        for number in range(60):
+            functional.mse_loss(model(torch.randn(16, 4)), torch.randn(16, 1)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            if number % period == period - 1:
+                schedule.step()
+
+    assert words(train) & {"schedule_wrong"} == found
+
+
+@pytest.mark.parametrize("decoupled", [False, True])
+def test_a_weight_decay_that_is_larger_than_the_gradient(decoupled: bool) -> None:
+    def train() -> None:
+        kind = torch.optim.AdamW if decoupled else torch.optim.Adam
+        model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3))
+        optimizer = kind(model.parameters(), lr=5e-3, weight_decay=1.0)
+        x = torch.randn(64, 4)
+        for _ in range(200):
+            functional.cross_entropy(model(x), x[:, :3].argmax(1)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+    found = [
+        one
+        for one in catalogue()["regularization_too_strong"](history_of(train))
+        if one.kind in PROOFS
+    ]
+    assert [one.word for one in found] == ([] if decoupled else ["regularization_too_strong"])

@@ -12,6 +12,7 @@ from epochzero.run.watch.faults._signals import (
     course,
     does_well,
     evaluations,
+    first_accuracy,
     gradients,
     moved,
     moves,
@@ -42,6 +43,7 @@ from epochzero.run.watch.lines.training import (
     evaluation_place,
     loop_place,
     step_place,
+    uncalled_place,
 )
 from epochzero.run.watch.model import EvidenceKind, SourceLine
 
@@ -349,11 +351,15 @@ def _evaluates_in_training_mode(history: TrainingHistory) -> Sign | None:
     models = {layer.model for layer in matters}
     tested = [evaluation for evaluation in evaluations(history) if _number(evaluation) in models]
     forgotten = [evaluation for evaluation in tested if evaluation.training]
-    if not matters or len(forgotten) < 2 or len(forgotten) < 0.8 * len(tested):
+    # One is enough if it has tested the model.
+    enough = len(forgotten) > 1 or any(first_accuracy(e) is not None for e in forgotten)
+    if not matters or not enough or len(forgotten) < 0.8 * len(tested):
         return None
     kinds = ", ".join(sorted({layer.kind for layer in matters}))
-    text = f"All {len(forgotten)} evaluations ran in training mode, and the model has {kinds}."
-    place = evaluation_place(forgotten[0].place)
+    many = f"All {len(forgotten)} evaluations" if len(forgotten) > 1 else "The evaluation"
+    text = f"{many} ran in training mode, and the model has {kinds}."
+    where = forgotten[0].place
+    place = uncalled_place(where, "eval") or evaluation_place(where)
     return Sign(text, place, forgotten[0].iteration, matters[0].path)
 
 

@@ -14,10 +14,16 @@ from epochzero.run.watch.faults._signals import (
     is_within,
     looks_untrained,
     moves,
+    rows_of,
 )
 from epochzero.run.watch.faults._table import Row, Sign, percent
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines.layers import blending_place, copy_place, decays_of_copies
+from epochzero.run.watch.lines.layers import (
+    alias_place,
+    blending_place,
+    copy_place,
+    decays_of_copies,
+)
 from epochzero.run.watch.lines.settings import place_of, stated_iterations
 from epochzero.run.watch.model import EvidenceKind
 
@@ -31,6 +37,8 @@ _STAYS = re.compile(
 )
 _UNCHANGED, _UNCHANGED_WHEN_ASKED = 3, 1000
 _STEPS_OF_COPY, _REACHED = 50, 0.1
+_ALIKE = 5
+"""Iterations in which the model and what it is compared with return the same: at first a copy does, too."""
 
 
 def _copy_stays(history: TrainingHistory, *, proved: bool) -> Sign | None:
@@ -151,6 +159,28 @@ def _paths(name: str) -> list[str]:
     return [".".join(parts[:count]) for count in range(len(parts) + 1)]
 
 
+def _is_itself(history: TrainingHistory) -> Sign | None:
+    """What the model is compared with returns for each batch what the model does, and so the loss never changes."""
+    asked = {evaluation.iteration: evaluation for evaluation in history.evaluations}
+    alike = [
+        i.number
+        for i in history.iterations
+        if (of := asked.get(i.number)) is not None
+        and (rows := rows_of(i)) and rows == rows_of(of) and i.output and i.output == of.output
+    ]  # fmt: skip
+    if len(alike) < _ALIKE or not moves(history):
+        return None
+    for series in history.loss_by_line.values():
+        values = series[series[:, 0] >= alike[0], 1]
+        if len(values) >= _ALIKE and np.ptp(values) <= 1e-6 * abs(values[0]):
+            text = (
+                f"From iteration {alike[0]} on, the loss is {values[0]:.4g} in all {len(values)} iterations: the model is compared with "
+                "itself, and without gradients returns the same for the same examples."
+            )
+            return Sign(text, alias_place(history) or place_of(history.backwards[0]), alike[0])
+    return None
+
+
 def _loads_itself(history: TrainingHistory) -> Sign | None:
     """Weights that were stored without being copied are loaded into the module that they belong to."""
     for record in history.loads:
@@ -168,6 +198,7 @@ RELATIONS: Sequence[Row] = (
     Row("copy_not_updated", partial(_copy_stays, proved=True), 0.92, _UPDATE),
     Row("copy_not_updated", partial(_copy_stays, proved=False), 0.92, _UPDATE, kind=EvidenceKind.STATE),
     Row("copy_not_updated", _copy_lags, 0.92, "Choose a decay of about 1 - 10 / steps.", kind=EvidenceKind.SOURCE),
+    Row("copy_not_updated", _is_itself, 0.95, "Compare with copy.deepcopy(model): a second name is no copy."),
     Row("copy_not_updated", _loads_itself, 0.95, "Store copy.deepcopy(model.state_dict())."),
 )  # fmt: skip
 CURVES: Sequence[Row] = ()

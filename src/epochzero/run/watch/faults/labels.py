@@ -30,6 +30,7 @@ from epochzero.run.watch.history import Iteration, TrainingHistory
 from epochzero.run.watch.lines.contracts import reordered
 from epochzero.run.watch.lines.data import label_place, noise_place, target_place
 from epochzero.run.watch.lines.loss import loss_place
+from epochzero.run.watch.lines.settings import place_of
 from epochzero.run.watch.model import EvidenceKind, SourceLine
 
 SAME = 0.999
@@ -37,6 +38,9 @@ SAME = 0.999
 INDEXED = ("cross_entropy", "nll_loss")
 _ONE_CLASS = 12
 _NEIGHBORS = 48
+_REPEATED = 32
+_AS_BY_CHANCE = 0.85
+"""Of what labels that are independent of their examples would differ."""
 _MOST_ALIKE = 0.8
 """Share of pairs with the same label by chance: with hardly more than one class nothing is known."""
 
@@ -182,6 +186,38 @@ def _one_label(history: TrainingHistory, *, binary: bool) -> Sign | None:
     return Sign(text, label_place(history), fix="Use torch.arange(batch_size).") if pairs else None
 
 
+def _pairs_apart(history: TrainingHistory) -> Sign | None:
+    """The two inputs of each example belong together, since their row number is the label, and come with others the next time."""
+    # Of the same class each is right for the other, and something is learned.
+    if not learns_nothing(history):
+        return None
+    seen: dict[tuple[int, str], str] = {}
+    again, different = [0, 0], [0, 0]
+    for iteration in filter(_are_pairs, history.iterations):
+        left, right = (tensor.get("rows", ()) for tensor in iteration.inputs[:2])
+        for pair in zip(left, right, strict=False):
+            for side, (own, other) in enumerate((pair, pair[::-1])):
+                again[side] += (side, own) in seen
+                different[side] += seen.get((side, own), other) != other
+                seen[side, own] = other
+    share = min(d / a if a >= _REPEATED else 0.0 for d, a in zip(different, again, strict=True))
+    if share < _AS_BY_CHANCE:
+        return None
+    text = (
+        f"The loss expects the two inputs of each row to belong together, and in {percent(share)} of the cases in which an example comes "
+        "again, it comes with another one."
+    )
+    several = len(history.loaders) > 1
+    place = place_of(history.loaders[0]) if several else label_place(history, order=True)
+    return Sign(text, place, evidence={"different": share})
+
+
+def _are_pairs(iteration: Iteration) -> bool:
+    """Whether the label of each example is its row number: it belongs to the other input of its row."""
+    labels = iteration.row_labels
+    return len(iteration.inputs) > 1 < len(labels) and labels == tuple(range(len(labels)))
+
+
 def _denoises_nothing(history: TrainingHistory, iteration: Iteration) -> Test:
     """The target is the input with the noise that the program has added to it."""
     if iteration.loss_function not in NUMERIC:
@@ -198,8 +234,6 @@ def _denoises_nothing(history: TrainingHistory, iteration: Iteration) -> Test:
 # -- Curves ------------------------------------------------------------------------------------
 
 _PAIRS = 200
-_AS_BY_CHANCE = 0.85
-"""Of what labels that are independent of their examples would differ."""
 _MORE, _LEAST_CHANCE = 0.08, 0.01
 _EARLY = 200
 _RARE_ARE_OTHERS = 0.85
@@ -212,7 +246,8 @@ def _contradictions(history: TrainingHistory) -> Sign | None:
     again = different = since = 0
     for iteration in history.iterations:
         tensor = next(iter(iteration.inputs), {})
-        if not iteration.row_labels or "float" not in tensor.get("dtype", ""):
+        is_number = "float" in tensor.get("dtype", "")
+        if not iteration.row_labels or not is_number or _are_pairs(iteration):
             continue
         for row, label in zip(tensor.get("rows", ()), iteration.row_labels, strict=False):
             again += row in seen
@@ -222,7 +257,8 @@ def _contradictions(history: TrainingHistory) -> Sign | None:
             seen[row] = label
     by_chance = 1 - sum(share * share for share in classes(history).values())
     # Labels that people gave, words near a word, or actions in one state, differ as well, but less than by chance.
-    if again < 32 or different <= _AS_BY_CHANCE * max(by_chance, 0.2) * again or does_well(history):
+    least = _AS_BY_CHANCE * max(by_chance, 0.2) * again
+    if again < _REPEATED or different <= least or does_well(history):
         return None
     text = f"Repeated examples have a different label in {percent(different / again)} of cases."
     evidence = {"again": float(again), "different": float(different)}
@@ -362,6 +398,7 @@ RELATIONS: Sequence[Row] = (
     Row("labels_wrong", _unrelated_noise, 0.95, "Use the noise that was added to the input as the target.", kind=EvidenceKind.ESTIMATE),
     Row("labels_wrong", _labels_of_others, 0.94,
         "Check the index with which labels are read, shifts such as roll, [1:] or [:-1], and variables that are set after they are used."),
+    Row("labels_wrong", _pairs_apart, 0.94, "Shuffle both inputs with the same permutation: one data set that has both, and one loader."),
     Row("label_range_wrong", partial(_one_label, binary=False), 0.94, "Print the labels before the loss. Do not scale them, and cast them only once."),
     Row("labels_wrong", partial(_one_label, binary=True), 0.93, "Print the labels before the loss: both answers must occur."),
     Row("labels_wrong", in_iterations(_denoises_nothing), 0.94, "Use the clean example, or the noise, as the target, and add noise to a copy."),

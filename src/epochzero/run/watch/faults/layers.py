@@ -39,6 +39,7 @@ from epochzero.run.watch.lines.layers import (
     ignores_an_argument,
     initialization_place,
     omission_place,
+    step_function_place,
 )
 from epochzero.run.watch.lines.settings import place_of, width_place
 from epochzero.run.watch.model import EvidenceKind
@@ -477,6 +478,32 @@ def _stuck_at_zero(history: TrainingHistory) -> Sign | None:
     return None
 
 
+def _rounded_away(history: TrainingHistory) -> Sign | None:
+    """Weights whose gradient is always zero, in layers whose bias has one and whose input is not zero: it is lost on the way to them."""
+    if len(history.iterations) < STEPS_WITHOUT:
+        return None
+    cut, place = _cut_off(history, history.parameters, alive=True), step_function_place(history)
+    lost = next((of for of in cut if _is_fed(history, of) and _has_gradients(history, of)), None)
+    if lost is None or place is None:
+        return None
+    text = (
+        f"The gradient of {lost.name} is 0 in all {len(history.iterations)} inspected iterations, while that of its bias is not: an "
+        "operator between these weights and the output, such as rounding, has no gradient."
+    )
+    return Sign(text, place, layer=lost.layer)
+
+
+def _is_fed(history: TrainingHistory, parameter: Parameter) -> bool:
+    """Whether it is the weight of a layer that another one gives values other than zero: that of a state may be always zero."""
+    if parameter.name.rpartition(".")[2] != "weight" or len(parameter.shape) < 2:
+        return False
+    return any(
+        seen.layers.get(source, {}).get("zeros", 1.0) < 1
+        for seen in history.iterations
+        for source in (seen.layers.get(parameter.layer, {}).get("source", ""),)
+    )
+
+
 def _stops(history: TrainingHistory) -> Sign | None:
     """Most parameters that were trained get no gradient from some iteration on."""
     stopped: dict[str, int] = {}
@@ -581,7 +608,8 @@ def _not_trained(history: TrainingHistory) -> Sign | None:
         return None
     own = [parameter for parameter in history.parameters if math.prod(parameter.shape) > 1]
     called = [parameter for parameter in own if _is_called(history, parameter)]
-    cut, never = _cut_off(history, own)
+    cut = _cut_off(history, own)
+    never = [of for of in cut if not _has_gradients(history, of)]
     frozen = [of for of in called if not of.trainable and looks_untrained(of) and not has_changed(history, of)]  # fmt: skip
     left_out, well = _left_out(history, called), does_well(history)
     for found, text, certain in (
@@ -634,23 +662,26 @@ def _is_copy(history: TrainingHistory, parameter: Parameter) -> bool:
 
 
 def _cut_off(
-    history: TrainingHistory, own: Sequence[Parameter]
-) -> tuple[list[Parameter], list[Parameter]]:
-    """Those of an optimizer whose gradient is always missing or zero, and of these the ones that never have any."""
-    asked = {
-        of.name: [it.parameters[of.name] for it in history.iterations if of.name in it.parameters]
-        for of in own
-        if of.trainable and of.held
-    }
+    history: TrainingHistory, own: Sequence[Parameter], *, alive: bool = False
+) -> list[Parameter]:
+    """Those of an optimizer whose gradient is always missing or zero, in layers without any gradient or in those that are ``alive``."""
     cut = [
         of
         for of in own
-        if asked.get(of.name) and _is_called(history, of) and not _gets_gradient(history, of)
+        if of.trainable
+        and of.held
+        and any(of.name in it.parameters for it in history.iterations)
+        and _is_called(history, of)
+        and not _gets_gradient(history, of)
     ]
     # Where a layer has a gradient at all it is not cut off; and units that are dead pass none on.
-    alive = {parameter.layer for parameter in own if parameter not in cut and parameter.trainable}
-    cut = [parameter for parameter in cut if parameter.layer not in alive]
-    return cut, [of for of in cut if all("gradient" not in seen for seen in asked[of.name])]
+    living = {parameter.layer for parameter in own if parameter not in cut and parameter.trainable}
+    return [of for of in cut if (of.layer in living) is alive]
+
+
+def _has_gradients(history: TrainingHistory, parameter: Parameter) -> bool:
+    """Whether it ever has a gradient, be it zero."""
+    return any("gradient" in it.parameters.get(parameter.name, {}) for it in history.iterations)
 
 
 def _is_called(history: TrainingHistory, parameter: Parameter) -> bool:
@@ -683,6 +714,7 @@ def _has_unused_gradient(history: TrainingHistory, parameter: Parameter) -> bool
 RELATIONS: Sequence[Row] = (
     Row("parameters_frozen", _waits_for_an_optimizer, 0.94, "Call optimizer.add_param_group for them, or create the optimizer afterwards."),
     Row("weight_init_wrong", _stuck_at_zero, 0.94, "Initialize one of the factors with random values."),
+    Row("parameters_frozen", _rounded_away, 0.94, "Let the gradient pass: w + (rounded - w).detach()."),
     Row("parameters_frozen", _stops, 0.85, "Check requires_grad, detach() and no_grad() from this iteration on.", kind=EvidenceKind.STATE),
 )  # fmt: skip
 CURVES: Sequence[Row] = (

@@ -135,6 +135,18 @@ def _all_pairs(history: TrainingHistory) -> Sign | None:
     return None
 
 
+def _is_spread_out(history: TrainingHistory, iteration: Iteration) -> Test:
+    """Output and target have as many numbers, and their difference has more."""
+    if iteration.loss_function not in NUMERIC or not iteration.target:
+        return None
+    output, target = iteration.output["shape"], iteration.target["shape"]
+    alike = math.prod(output) == math.prod(target) and len(output) != len(target)
+    if not alike or math.prod(np.broadcast_shapes(output, target)) == math.prod(output):
+        return True
+    text = f"Output {output} and target {target} are broadcast against each other: each output is compared with all targets."
+    return Sign(text, next(map(place_of, history.losses), None) or loss_place(history))
+
+
 def _loss_unlike_task(history: TrainingHistory) -> Sign | None:
     """The arguments of the loss compared with what it expects."""
     looked, found = judged(history), course(history)
@@ -167,7 +179,6 @@ def _mismatches(
     shape, numbers, well = output["shape"], function in NUMERIC, does_well(history)
     outputs = shape[-1] if shape else 0
     place = loss_place(history, "reduction", function=function)
-    pairing = next(map(place_of, history.losses), place)
     return (
         (lambda: function in OF_CLASSES and len(shape) > 1 and shape[1] == 1,
          Sign(f"{function} over one output is always zero.", place, confidence=0.95, fix="Use binary_cross_entropy_with_logits, or two outputs.")),
@@ -175,8 +186,6 @@ def _mismatches(
          Sign(f"{function} between {outputs} outputs and one-hot labels.", place, confidence=0.82, fix="Use cross_entropy with class indices.")),
         (lambda: numbers and bool(target.get("whole")) and _are_classes(history, target) and not well,
          Sign(f"{function} with class indices as labels.", place, confidence=0.7, fix="Use cross_entropy.")),
-        (lambda: numbers and bool(target) and _is_spread_out(shape, target["shape"]),
-         Sign(f"Output {shape} and target {target.get('shape')} are broadcast against each other.", pairing, confidence=0.93, fix="Give both the same shape.")),
         (lambda: function == "kl_div" and max(iteration.output["max"] for iteration in looked) > 1e-4,
          Sign("kl_div expects log-probabilities as its first argument.", place, confidence=0.85,
               fix="Pass log_softmax of the output first, then the probabilities.")),
@@ -204,11 +213,6 @@ def _are_classes(history: TrainingHistory, target: Record) -> bool:
     if not 3 <= len(found) <= 50 or target["min"] < 0 or several:
         return False
     return min(found) >= 0 and max(found) < 2 * len(found)
-
-
-def _is_spread_out(output: Sequence[int], target: Sequence[int]) -> bool:
-    flat = [size for size in output if size != 1], [size for size in target if size != 1]
-    return list(output) != list(target) and flat[0] == flat[1] and len(output) != len(target)
 
 
 def _sums(history: TrainingHistory) -> bool:
@@ -525,6 +529,7 @@ RELATIONS: Sequence[Row] = (
     Row("activation_wrong", in_iterations(partial(_over_the_batch, last=False)), 0.9, "Take the softmax over the last dimension, that of the keys."),
     Row("last_activation_wrong", in_iterations(partial(_over_the_batch, last=True)), 0.9, "Take the softmax over the dimension of the classes."),
     Row("loss_wrong", _all_pairs, 0.95, "Give both the same shape, for example with squeeze(1)."),
+    Row("loss_wrong", in_iterations(_is_spread_out), 0.95, "Give both the same shape, for example with squeeze(1)."),
     Row("loss_wrong", in_iterations(partial(share_at_least, name="blank", least=1e-9, place=lambda history: loss_place(history, "blank"),
         functions=("ctc_loss",), text="{} of the labels are the blank of the CTC loss, which is not a valid label.")), 0.95,
         "Reserve for the blank an index that is not a label."),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from functools import partial
+from itertools import pairwise, takewhile
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from epochzero.run.watch.faults._signals import (
     first_bad,
     goes_wrong,
     gradients,
+    is_harmed,
     is_known_loss,
     moved,
     overfits,
@@ -197,6 +199,8 @@ def _rate_too_low(history: TrainingHistory) -> Sign | None:
 _EVERY, _GONE, _EARLY = 0.9, 0.01, 0.3
 _GONE_EARLY = 0.6
 """Share of the iterations that must be to come when a rate is as good as zero, without a look at how it is stepped."""
+_IDLE = 10
+"""Iterations at a rate of 0 that are no warm-up: that starts with one."""
 _RISING = 3
 """Rates on one line."""
 _PERIODS = 3
@@ -278,6 +282,16 @@ def _schedule_by_epoch(history: TrainingHistory) -> Sign | None:
             place = stepping_place(history, _schedule_call(history, record))
             return Sign(text, place)
     return None
+
+
+def _rate_is_zero(history: TrainingHistory) -> Sign | None:
+    """A schedule that starts at a learning rate of 0 and is not stepped for many iterations."""
+    idle = list(takewhile(lambda i: i.rates and max(i.rates) == 0, history.iterations))
+    if not idle or idle[-1].number < _IDLE or not history.schedulers:
+        return None
+    text = f"The learning rate is 0 up to iteration {idle[-1].number}: the schedule has not been stepped, and nothing is learned."
+    record = history.schedulers[0]
+    return Sign(text, stepping_place(history, _schedule_call(history, record)) or place_of(record))
 
 
 def _still_warming_up(history: TrainingHistory) -> Sign | None:
@@ -532,7 +546,7 @@ def _ends_late(history: TrainingHistory) -> Sign | None:
 
 # -- Regularization ----------------------------------------------------------------------------
 
-_SHRUNK = 0.6
+_SHRUNK, _VANISHED = 0.6, 0.05
 _LARGE_DECAY = 0.01
 """A decay that is added to gradients is 1e-5 to 5e-3 in published recipes."""
 _HIGH_RATE = 0.65
@@ -555,8 +569,12 @@ def _not_regularized(history: TrainingHistory) -> Sign | None:
     )
 
 
-def _shrinks(history: TrainingHistory) -> Sign | None:
-    """Weights that shrink together while the loss stays, or a weight decay that must do so."""
+def _shrinks(history: TrainingHistory, *, proved: bool = False) -> Sign | None:
+    """Weights that shrink together while the loss stays, or a weight decay that must do so.
+
+    It is ``proved`` if the decay was larger than the gradients from the first steps on, next to nothing is left of the weights, and
+    the model is no better than a trivial answer.
+    """
     found, decay = course(history), weight_decay(history)
     if found is None or len(history.iterations) < 8:
         return None
@@ -571,11 +589,15 @@ def _shrinks(history: TrainingHistory) -> Sign | None:
     if not left or sum(ratio < _SHRUNK for ratio in left.values()) < 0.6 * len(left):
         return None
     outweighed = decay >= _LARGE_DECAY and _outweighs(history, decay)
+    average = sum(left.values()) / len(left)
+    gone = average < _VANISHED and is_harmed(history) and _outweighs(history, decay, first=True)
+    if proved and not (outweighed and gone):
+        return None
     if not outweighed and (does_well(history) or max(left.values()) > 1.2):
         return None
     how = "pulls as strongly as the loss" if outweighed else f"leaves the loss at {found.end:.3g}"
     return Sign(
-        f"Most weights have shrunk, all to {percent(sum(left.values()) / len(left))} of their size on average: a weight decay of "
+        f"Most weights have shrunk, all to {percent(average)} of their size on average: a weight decay of "
         f"{decay:g} {how}.",
         decay_place(history) if decay else penalty_place(history),
         evidence={"weight decay": decay},
@@ -584,17 +606,18 @@ def _shrinks(history: TrainingHistory) -> Sign | None:
     )
 
 
-def _outweighs(history: TrainingHistory, decay: float) -> bool:
-    """Whether an optimizer adds a decay to gradients that is as large as these for most weights."""
+def _outweighs(history: TrainingHistory, decay: float, *, first: bool = False) -> bool:
+    """Whether an optimizer adds a decay to gradients that is as large as these for most weights, now or in the ``first`` steps."""
     groups = [group for optimizer in history.optimizers for group in optimizer["groups"]]
     if any(optimizer["class"] == "AdamW" for optimizer in history.optimizers) or any(
         group.get("decoupled_weight_decay") for group in groups
     ):
         return False
     ratios = []
+    period = slice(3) if first else slice(-10, None)
     for parameter in weights(history):
         of_gradients, sizes = (
-            history.parameter_series(parameter.name, what, "rms")[-10:, 1]
+            history.parameter_series(parameter.name, what, "rms")[period, 1]
             for what in ("gradient", "weight")
         )
         if len(of_gradients) and float(np.median(of_gradients)) > 0:
@@ -647,6 +670,7 @@ def _of_dropout(layer: ModelLayer, text: str, confidence: float) -> Sign:
 RELATIONS: Sequence[Row] = (
     Row("schedule_wrong", _schedule_by_batch, 0.92, "Step the scheduler once per epoch, or give it the number of all iterations."),
     Row("schedule_wrong", _schedule_by_epoch, 0.91, "Step the scheduler after each optimizer step, or give it the number of epochs."),
+    Row("schedule_wrong", _rate_is_zero, 0.93, "Step the scheduler after each optimizer step."),
     Row("schedule_wrong", _still_warming_up, 0.93, "Let the warm-up take at most a tenth of the steps."),
     Row("schedule_wrong", _schedule_never, 0.8, "Call scheduler.step(), or remove the scheduler."),
 )  # fmt: skip
@@ -660,6 +684,7 @@ CURVES: Sequence[Row] = (
     Row("epochs_too_many", _ends_late, 0.58, series="loss", kind=EvidenceKind.ESTIMATE),
     Row("regularization_missing", _not_regularized, 0.64,
         "Add dropout of 0.3 to 0.5 before the last layers, a weight decay of 1e-2 (AdamW), and augmentation.", kind=EvidenceKind.ESTIMATE),
+    Row("regularization_too_strong", partial(_shrinks, proved=True), 0.72),
     Row("regularization_too_strong", _shrinks, 0.72, kind=EvidenceKind.EFFECT),
     Row("dropout_wrong", _dropout, 0.66, "Use a rate of 0.1 to 0.5, between hidden layers.", kind=EvidenceKind.ESTIMATE),
 )  # fmt: skip

@@ -13,6 +13,7 @@ from epochzero.run.watch.lines.settings import constant, origin, place_of
 from epochzero.run.watch.model import SourceLine
 
 _HALF = re.compile(r"\.half\(|autocast\(|float16|bfloat16|\bfp16|\bbf16")
+_STEP_FUNCTIONS = ("round", "floor", "ceil", "trunc", "sign", "argmax", "heaviside")
 _ACTIVATIONS = ("softmax", "log_softmax", "sigmoid", "logsigmoid", "tanh", "relu", "exp")
 
 
@@ -269,6 +270,28 @@ def _never_reached(program: ParsedFile, name: str, count: int) -> SourceLine | N
                     period = constant(program, part.right)
                     if isinstance(period, int) and period >= count:
                         return program.place(origin(program, part.right))
+    return None
+
+
+def step_function_place(history: TrainingHistory) -> SourceLine | None:
+    """The first call of a function that is constant between its steps."""
+    calls = ((program, call) for program in sources(history) for call in program.all_calls)
+    found = (
+        program.place(call)
+        for program, call in calls
+        if getattr(call.func, "attr", "") in _STEP_FUNCTIONS
+    )
+    return next(found, None)
+
+
+def alias_place(history: TrainingHistory) -> SourceLine | None:
+    """The statement that gives a model, whose parameters are asked for, a second name."""
+    for program in sources(history):
+        calls = [call.func for call in program.all_calls if isinstance(call.func, ast.Attribute)]
+        models = {last_name(call.value) for call in calls if call.attr == "parameters"}
+        for node in program.nodes:
+            if isinstance(node, ast.Assign) and getattr(node.value, "id", None) in models:
+                return program.place(node)
     return None
 
 

@@ -97,6 +97,17 @@ def evaluation_place(place: SourceLine | None) -> SourceLine | None:
     return place
 
 
+def uncalled_place(place: SourceLine | None, method: str) -> SourceLine | None:
+    """The statement that names a method and does not call it, in the program that has a line."""
+    program = parsed(place.path) if place else None
+    named = (
+        node
+        for node in (program.nodes if program else ())
+        if isinstance(node, ast.Expr) and getattr(node.value, "attr", "") == method
+    )
+    return program.place(node) if program and (node := next(named, None)) else None
+
+
 def at(place: SourceLine | None) -> tuple[ParsedFile, ast.Call] | None:
     """The outermost call over a line."""
     program = parsed(place.path) if place else None
