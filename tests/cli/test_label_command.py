@@ -192,7 +192,7 @@ def test_agreement_disagreements_and_export(run: Command, source: Path) -> None:
     ("arguments", "told"),
     [
         ([], "missing annotator"),
-        (["--as", "a", "--agreement"], "exclude each other"),
+        (["--as", "a", "--agreement"], "mutually exclusive"),
         (["--agreement"], "contains no labels"),
         (["--as", "a", "--scheme", "none.toml"], "cannot be read"),
         (["--as", "../a"], "not a valid annotator name"),

@@ -468,7 +468,7 @@ def test_what_cannot_be_used(
         ((report, *repo, "--level", "class"), "'class' is not one of"),
         ((report, *repo, "--method", "magic"), "'magic' is not one of"),
         ((report, *repo, "--top", "0"), "--top"),
-        ((report, *repo, "--rev", "HEAD", "--work-tree"), "exclude each other"),
+        ((report, *repo, "--rev", "HEAD", "--work-tree"), "mutually exclusive"),
         ((tmp_path / "missing.md", *repo), "cannot be read"),
         ((tmp_path, *repo), "cannot be read"),
         ((report, *repo, "--past", tmp_path / "missing.jsonl"), "cannot be read"),

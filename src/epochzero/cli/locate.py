@@ -161,7 +161,7 @@ def command(
     """
     _check_usage(report, logs, method, coverage, failed)
     if rev is not None and work_tree:
-        raise click.UsageError("--rev and --work-tree exclude each other")
+        raise click.UsageError("--rev and --work-tree are mutually exclusive")
     if report == STDIN and STDIN in logs:
         raise click.UsageError("standard input cannot be both the report and the log")
     if coverage and server:
