@@ -26,7 +26,7 @@ def test_a_cell_that_fails_is_diagnosed_under_its_traceback(
     traceback, _, diagnosis = capsys.readouterr().out.partition("FAILED  Path Not Found")
     assert "FileNotFoundError" in traceback
     assert "Your code   Cell In[1]:2 in read" in diagnosis
-    assert "Make 'absent.csv' exist" in diagnosis
+    assert "Make sure that 'absent.csv' exists" in diagnosis
 
 
 @pytest.mark.parametrize("cell", ["1 + 1", "raise KeyboardInterrupt", "def ("])

@@ -30,7 +30,7 @@ def test_a_cluster_that_does_not_start_is_reported(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("ray._private.node.Node", _never)
     try:
         with pytest.raises(
-            InputError, match=r"Ray at this machine does not respond: The current node"
+            InputError, match=r"Ray on this machine does not respond: The current node"
         ):
             RayEngine(1)
     finally:
