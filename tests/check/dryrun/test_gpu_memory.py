@@ -435,4 +435,6 @@ def test_what_each_iteration_keeps_counts_for_those_that_are_left_out(
     (dry,) = found.dry
     assert dry.memory is not None
     assert dry.memory.allocated.likely == pytest.approx(mebibytes * MIB, rel=0.02)
-    assert any("train.py:11 retains memory in each iteration" in told for told in dry.memory.assumptions)
+    assert any(
+        "train.py:11 retains memory in each iteration" in told for told in dry.memory.assumptions
+    )
