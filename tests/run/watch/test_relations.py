@@ -541,6 +541,29 @@ def test_ranks_are_compared(other: dict[str, Any], found: set[str], text: str) -
     assert all(text in one.text for one in violated)
 
 
+def test_a_rank_that_trains_alone_before() -> None:
+    def train(before: int) -> None:
+        torch.manual_seed(0)
+        model = nn.Linear(6, 2)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        first = {name: value.clone() for name, value in model.state_dict().items()}
+        draw = torch.Generator()
+        for steps in (before, 10):
+            model.load_state_dict(first)
+            draw.manual_seed(0)
+            for _ in range(steps):
+                optimizer.zero_grad()
+                labels = torch.randint(2, (16,), generator=draw)
+                functional.cross_entropy(
+                    model(torch.randn(16, 6, generator=draw)), labels
+                ).backward()
+                optimizer.step()
+
+    ranks = [history_of(lambda before=before: train(before)) for before in (4, 0)]  # type: ignore[misc]
+    together = replace(ranks[0], ranks={1: ranks[1]})
+    assert not [finding for finding in violations(together) if finding.word == "ranks_differ"]
+
+
 def test_a_rank_that_leaves_out_steps() -> None:
     other = replace(_rank(data=1), count=8)
     found = [

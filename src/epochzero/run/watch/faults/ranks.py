@@ -28,10 +28,22 @@ def moments_of(history: TrainingHistory) -> list[list[Iteration]]:
     ranks = [history, *(of for _, of in sorted(history.ranks.items()) if of.count)]
     if len(ranks) < 2:
         return []
-    numbered = [{iteration.number: iteration for iteration in of.iterations} for of in ranks]
-    common = set(numbered[0]).intersection(*numbered[1:])
-    moments = [[of[number] for of in numbered] for number in sorted(common)]
+    moments = _in_step(ranks, [0] * len(ranks))
+    if all(of.ended for of in ranks):
+        # A rank may train alone before, such as the model whose checkpoint all ranks load.
+        ends = _in_step(ranks, [of.count for of in ranks])
+        moments = ends if ends and not differing(ends[-1], "weight") else moments
     return moments if _is_one_model(ranks, moments) else []
+
+
+def _in_step(ranks: Sequence[TrainingHistory], origins: Sequence[int]) -> list[list[Iteration]]:
+    """The iterations with the same number on all ranks, counted from an origin of each."""
+    numbered = [
+        {iteration.number - origin: iteration for iteration in of.iterations}
+        for of, origin in zip(ranks, origins, strict=True)
+    ]
+    common = set(numbered[0]).intersection(*numbered[1:])
+    return [[of[number] for of in numbered] for number in sorted(common)]
 
 
 def _is_one_model(ranks: Sequence[TrainingHistory], moments: Sequence[Sequence[Iteration]]) -> bool:
