@@ -45,6 +45,11 @@ OPEN = (
             OPEN, 2, "communication_failure",
         ),
         (
+            "+ wget -q https://data.example.org/all-2024.zip\n"
+            "unzip:  cannot find or open all-2024.zip, all-2024.zip.zip or all-2024.zip.ZIP.\n",
+            OPEN, 2, "path_not_found",
+        ),
+        (
             "fatal error: An error occurred (403) when calling the HeadObject operation: Forbidden\n",
             OPEN, 1, "permission_denied",
         ),

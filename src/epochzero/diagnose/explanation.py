@@ -15,16 +15,17 @@ from epochzero.diagnose.judgment import WEAK, JudgedEvent
 _MISSING = frozenset({"library_not_found", "path_not_found"})
 _MODULE = re.compile(r"No module named '?(\w+)")
 _PATH = re.compile(r"/[\w.@+-]+(?:/[\w.@+-]+)+")
+_LOCAL_PATH = re.compile(r"(?<![\w:/.])/\w")
 _WORD = re.compile(r"[\w-]{3,}")
 _INSTALLS = re.compile(
     r"\bshell/(?:pip|conda|module)-|\b(?:conda|mamba|micromamba|activate|pip3?|uv|poetry|spack)\b"
 )
 """Names of signatures and programs that install packages or activate an environment."""
 _FETCHES = re.compile(
-    r"^(?:\S+: line \d+: )?(?:curl|wget|git|rsync|scp|rclone|gsutil|azcopy|s5cmd|gdown|kaggle)\b|"
+    r"^(?:\S+: line \d+: )?(?:curl|wget|git|rsync|scp|rclone|gsutil|azcopy|s5cmd|gdown|kaggle|tar|unzip)\b|"
     r"^(?:fatal error|download failed): .*(?:\bs3://|An error occurred)|^fatal: "
 )
-"""Messages of programs that fetch data from another machine."""
+"""Messages of programs that fetch data from another machine or unpack it."""
 _NOT_FINITE = re.compile(r"(?i)\b(?:nan|non-?finite|inf(?:inity|inite)?)\b")
 _KERNEL = re.compile(r"\bkernel: |\bNVRM: ")
 _NO_CAUSE = ("set_aside", "recovered")
@@ -62,10 +63,11 @@ def _explains(other: JudgedEvent, root: JudgedEvent, names: frozenset[str]) -> b
         return False
     if other.category != root.category and _mentions(other, names):
         return True
+    if root.category == "path_not_found":
+        names_another = _LOCAL_PATH.search(other.event.text) is not None
+        return _FETCHES.search(other.event.text) is not None and not names_another
     if other.match is None:
         return False
-    if root.category == "path_not_found":
-        return _FETCHES.search(other.event.text) is not None
     if root.category == "library_not_found":
         return _INSTALLS.search(f"{other.match.signature.name} {other.event.text}") is not None
     reports = [_KERNEL.search(j.event.shown) is not None for j in (other, root)]
