@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import InvalidVersion, Version
 
@@ -34,11 +33,7 @@ _BOUND_TO_TORCH = {"torchvision", "torchaudio", "torchtext", "xformers"}
 # (releases of flash-attention and mamba), 2.1.2+pt24cu121 (PyTorch Geometric).
 _BUILT_FOR = re.compile(r"\+(?:.*torch(?=\d+\.)|pt(?=\d\d+cu))(\d)\.?(\d+?)(?=cu|cxx|\D|$)")
 
-_CUDA_MAJOR = re.compile(r"\+cu(\d\d)\d$")
-_COMPARES_CUDA = {"torchvision": "torchvision", "torchaudio": "TorchAudio"}
-"""Distributions that compare the CUDA version of their wheel with that of torch when they are imported, by the name in
-their message: ``_check_cuda_version`` in torchvision/extension.py and torchaudio/_extension/utils.py.
-"""
+_CUDA = re.compile(r"\+cu(\d\d)(\d)$")
 
 _ASKED_AT_IMPORT = {
     "transformers": frozenset(
@@ -52,50 +47,42 @@ wrong: ``transformers/dependency_versions_check.py``.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Fact:
-    """A requirement of a distribution, whether its metadata contain it or not.
-
-    Attributes:
-        versions: versions of the distribution that have it, as a specifier.
-        needs: the requirement; ``{version}`` is replaced by the version of the distribution.
-        error: error of the import if it is not met; empty if the failure is not certain.
-    """
-
-    versions: str
-    needs: str
-    error: str
-
-
 @cache
-def _facts() -> Mapping[str, Sequence[_Fact]]:
-    """The table, by the name of the distribution that has the requirement."""
+def _table() -> Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]:
+    """The rows of the table, by their part and the name of the distribution."""
     text = files(__package__).joinpath("requirement_conflict.toml").read_text(encoding="utf-8")
-    table = tomllib.loads(text)
-    found: dict[str, list[_Fact]] = {}
-    for value in table["need"]:
-        fact = _Fact(value["versions"], value["needs"], value.get("error", ""))
-        found.setdefault(value["name"], []).append(fact)
-    for pair in table["pair"]:
-        found.setdefault(pair["name"], []).extend(
-            _Fact(f"=={mine}.*", f"{pair['with']}=={theirs}.*", pair["error"])
-            for mine, theirs in pair["versions"].items()
-        )
+    parts = tomllib.loads(text)
+    for pair in parts.pop("pair"):
+        for mine, theirs in pair["versions"].items():
+            needs = f"{pair['with']}=={theirs}.*"
+            parts["need"].append({**pair, "versions": f"=={mine}.*", "needs": needs})
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for part, rows in parts.items():
+        for row in rows:
+            found.setdefault((part, row["name"]), []).append(row)
     return MappingProxyType(found)
 
 
-def _known(distribution: Distribution) -> Iterator[tuple[Requirement, str]]:
-    """The requirements of a distribution in the table, each with its error.
+def _rows(part: str, distribution: Distribution) -> Iterator[Mapping[str, Any]]:
+    """The rows of a part of the table that hold for a distribution.
 
     Pre-releases have none: images contain pre-releases that were built for each other.
     """
-    from packaging.requirements import Requirement
     from packaging.specifiers import SpecifierSet
 
-    for fact in _facts().get(normalized(distribution.name), ()):
-        version = _version(distribution)
-        if version and not version.is_prerelease and SpecifierSet(fact.versions).contains(version):
-            yield Requirement(fact.needs.replace("{version}", str(version))), fact.error
+    version = _version(distribution)
+    for row in _table().get((part, normalized(distribution.name)), ()):
+        if version and SpecifierSet(row["versions"]).contains(version, prereleases=False):
+            yield row
+
+
+def _known(distribution: Distribution) -> Iterator[tuple[Requirement, str]]:
+    """The requirements of a distribution in the table, each with its error."""
+    from packaging.requirements import Requirement
+
+    version = _version(distribution)
+    for row in _rows("need", distribution):
+        yield Requirement(row["needs"].replace("{version}", str(version))), row.get("error", "")
     if built := _BUILT_FOR.search(distribution.version):
         error = f"ImportError: {distribution.name}: undefined symbol, since torch is not {built[1]}.{built[2]}"
         yield Requirement(f"torch=={built[1]}.{built[2]}.*"), error
@@ -137,16 +124,20 @@ def _check(view: JobView) -> Claims:
         if guarded(event.at, ImportError):
             continue
         for first in providers(event.module.partition(".")[0], installed):
-            for needed in _needed(first, installed, view.target, seen):
+            for needed in _needed(first, installed, view.target, event, seen):
                 if needed.name not in replaced:
                     yield from _unmet(needed, installed, view.target, event)
-                    yield from _other_cuda(needed, installed, event)
+                    yield from _other_cuda(needed, installed, view.target, event)
 
 
 def _needed(
-    first: Distribution, installed: Installed, target: Target, seen: set[str]
+    first: Distribution,
+    installed: Installed,
+    target: Target,
+    event: LibraryImport,
+    seen: set[str],
 ) -> Iterator[Distribution]:
-    """A distribution and all that it requires, without those that were visited before."""
+    """A distribution and all that it requires or imports, without those that were visited before."""
     waiting = [first]
     while waiting:
         distribution = waiting.pop()
@@ -159,6 +150,10 @@ def _needed(
             needed = installed.get(normalized(requirement.name))
             if needed is not None and applies(requirement, target):
                 waiting.append(needed)
+        for row in _rows("imports", distribution):
+            names = event.names if distribution is first else ("",)
+            if row["imports"] in installed and not all(re.match(row["not_by"], n) for n in names):
+                waiting.append(installed[row["imports"]])
 
 
 def _unmet(
@@ -187,21 +182,22 @@ def _unmet(
 
 
 def _other_cuda(
-    distribution: Distribution, installed: Installed, event: LibraryImport
+    distribution: Distribution, installed: Installed, target: Target, event: LibraryImport
 ) -> Iterator[Claim]:
-    """A wheel that was built for another major version of CUDA than torch's wheel."""
-    name, torch = _COMPARES_CUDA.get(normalized(distribution.name)), installed.get("torch")
-    mine = _CUDA_MAJOR.search(distribution.version)
-    theirs = _CUDA_MAJOR.search(torch.version) if torch is not None else None
-    if name and torch and mine and theirs and mine[1] != theirs[1]:
-        yield claim_at(
-            event.at,
-            message=f"{distribution.name} {distribution.version} was built for CUDA {mine[1]}, but torch {torch.version} for "
-            f"CUDA {theirs[1]}.",
-            consequence=f"RuntimeError: Detected that PyTorch and {name} were compiled with different CUDA "
-            "major versions",
-            fix=f"Install both from the same index, such as that of {torch.version.partition('+')[2]}.",
-        )
+    """A wheel that compares its version of CUDA with that of torch, and is built for another one."""
+    theirs, built = target.cuda_of_torch, _CUDA.search(distribution.version)
+    if not theirs or not built:
+        return
+    ours = ".".join(built.groups())
+    for row in _rows("cuda", distribution):
+        if ours.split(".")[: row["parts"]] != theirs.split(".")[: row["parts"]]:
+            yield claim_at(
+                event.at,
+                message=f"{distribution.name} {distribution.version} was built for CUDA {ours}, but torch for CUDA {theirs}.",
+                consequence=row["error"],
+                fix="Install both from the same index, such as that of "
+                f"cu{''.join(theirs.split('.')[:2])}.",
+            )
 
 
 def _error(first: Distribution, requirement: Requirement, second: Distribution) -> str:
@@ -277,6 +273,31 @@ RULE = Rule(
         ---- ignored if
         -torchvision = "0.16.2+cu118"
         +torchvision = "0.16.2+cu124"
+        ----
+        from transformers import AutoTokenizer, Trainer  # <-
+        ==> target.toml <==
+        [distributions]
+        torch = "2.10.0+cu130"
+        torchaudio = "2.10.0+cu129"
+        transformers = "5.20.0"
+        ---- ignored if
+        -from transformers import AutoTokenizer, Trainer
+        +from transformers import AutoTokenizer, AutoConfig
+        ---- ignored if
+        -transformers = "5.20.0"
+        +transformers = "5.13.0"
+        ----
+        import torchaudio  # <-
+        ==> target.toml <==
+        [distributions]
+        torch = "2.12.0+cu130"
+        torchaudio = "2.11.0+cu128"
+        ---- caught if
+        -torchaudio = "2.11.0+cu128"
+        +torchaudio = "2.11.0+cu131"
+        ---- ignored if
+        -torchaudio = "2.11.0+cu128"
+        +torchaudio = "2.11.1+cu131"
         ----
         from transformers import AutoModel  # <-
         ==> target.toml <==
