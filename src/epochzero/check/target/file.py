@@ -103,6 +103,7 @@ def parse_target(text: str, name: str = "<target>", *, folder: Path | None = Non
     if packages is not None:
         fields["distributions"] = _with_packages(reading, packages, folder, fields)
         fields.setdefault("python", _python_of(fields["distributions"]))
+    if "distributions" in fields:
         fields.setdefault("cuda_of_torch", _cuda_of(fields["distributions"]))
     if packed_api is not None:
         fields["api"] = _unpacked(reading, packed_api, fields)
