@@ -62,7 +62,7 @@ endif
 
 $(VENV)/gpu: $(VENV)/python pyproject.toml
 	$(PYTHON) -m venv $@
-	$@/bin/pip install --quiet --disable-pip-version-check --editable '.[gpu]' torch torchvision transformers accelerate peft
+	$@/bin/pip install --quiet --disable-pip-version-check --editable '.[gpu]' torch transformers accelerate peft bitsandbytes torch-preflight
 	@touch $@
 
 docs: $(VENV)/core

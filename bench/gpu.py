@@ -26,7 +26,9 @@ import tarfile
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 # The Python that has torch need not have EpochZero.
@@ -66,13 +68,13 @@ class Part:
 
 
 PARTS = (
-    Part("memory", ("memory_gpu.py",), 130, stand_in=True, timed=False, small=("--only", "image.py")),
+    Part("memory", ("memory_gpu.py",), 170, stand_in=True, timed=False, small=("--only", "image.py")),
     Part("failures", ("gpu/failures.py", "--which", "together"), 130, stand_in=True, timed=False),
     Part("replay", ("gpu/replays.py",), 130, device=True, timed=False),
     Part("watch", ("watch_overhead.py", "--steps", "24", "--models", "resnet18", "gpt2"), 70, device=True, small=("--steps", "1")),
     Part("fit", ("survive.py",), 80, device=True, small=("--steps", "2", "--size", "8")),
     Part("samples", ("gpu/samples.py",), 60, stand_in=True),
-    Part("full", ("gpu/failures.py", "--which", "alone"), 100, stand_in=True),
+    Part("full", ("gpu/failures.py", "--which", "alone"), 130, stand_in=True),
     Part("hang", ("gpu/nccl_hang.py",), 60, stand_in=True),
     Part("capture", ("capture_overhead.py", "--steps", "40", "--models", "resnet18", "gpt2"), 90, device=True, small=("--steps", "1", "--models", "resnet18")),
 )  # fmt: skip
@@ -88,7 +90,8 @@ def main() -> None:
         "--seconds", type=float, default=600, help="for all parts together, with a GPU"
     )
     parser.add_argument("--estimates", type=Path, help="of memory_gpu.py --estimate")
-    parser.add_argument("--rivals", type=Path, metavar="VENV", help="has torch-preflight")
+    here = Path(sys.prefix) if find_spec("torch_preflight") else None
+    parser.add_argument("--rivals", type=Path, default=here, help="environment with torch-preflight; default: this one, if it has it")  # fmt: skip
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     out = options.out.resolve()
@@ -177,12 +180,29 @@ def _run(part: Part, command: Sequence[str], limit: float, work: Path) -> str:
             code = process.wait(limit)
             end = _ENDS.get(code, f"failed with exit code {code}")
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+            # Jobs have sessions of their own; one that fills the GPU would spoil the next part.
+            for each in (process.pid, *_descendants(process.pid)):
+                with suppress(ProcessLookupError):
+                    os.kill(each, signal.SIGKILL)
             end = "time limit"
     lines = output.read_text(encoding="utf-8", errors="replace").splitlines()
     title = f"=== {part.name}: {end}, {time.monotonic() - began:.0f} s"
     print("\n".join([title, *(line[:200] for line in lines[-8:])]), flush=True)
     return end
+
+
+def _descendants(process: int) -> list[int]:
+    """Processes that this one started, and those that these started."""
+    pairs = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            pairs.append(
+                (int(stat.read_text().rpartition(")")[2].split()[1]), int(stat.parent.name))
+            )
+    found = [process]
+    for parent in found:
+        found += [child for above, child in pairs if above == parent]
+    return found[1:]
 
 
 def _pack(work: Path, out: Path) -> None:

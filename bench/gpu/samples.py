@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import require_all, require_gpus, save
 
 from epochzero.run.records.journal import NAME, read_journal
-from epochzero.run.records.model import Sample
+from epochzero.run.records.model import GpuSample, Sample
 
 NEAR_S = 1.0
 """Largest distance in time of two samples that are compared."""
@@ -174,21 +174,22 @@ def compared(samples: Sequence[Sample], rows: Sequence[Mapping[str, Any]]) -> di
     }
     if not pairs:
         return found
+    columns: Mapping[str, tuple[Callable[[GpuSample], float | None], str]] = {
+        "memory_mib": (lambda ours: ours.memory_bytes / 2**20, "memory.used"),
+        "total_mib": (lambda ours: ours.memory_total_bytes / 2**20, "memory.total"),
+        "utilization_points": (lambda ours: ours.utilization, "utilization.gpu"),
+        "temperature_celsius": (lambda ours: ours.temperature_celsius, "temperature.gpu"),
+        "power_watts": (lambda ours: ours.power_watts, "power.draw"),
+    }
     differences = {
-        "memory_mib": [ours.memory_bytes / 2**20 - theirs["memory.used"] for ours, theirs in pairs],
-        "total_mib": [ours.memory_total_bytes / 2**20 - theirs["memory.total"] for ours, theirs in pairs],
-        "utilization_points": [ours.utilization - theirs["utilization.gpu"] for ours, theirs in pairs],
-        "temperature_celsius": [
-            ours.temperature_celsius - theirs["temperature.gpu"]
+        name: [
+            here - there
             for ours, theirs in pairs
-            if ours.temperature_celsius is not None and theirs["temperature.gpu"] is not None
-        ],
-        "power_watts": [
-            ours.power_watts - theirs["power.draw"]
-            for ours, theirs in pairs
-            if ours.power_watts is not None and theirs["power.draw"] is not None
-        ],
-    }  # fmt: skip
+            # A part of a GPU has no sensors.
+            if (here := of(ours)) is not None and (there := theirs[field]) is not None
+        ]
+        for name, (of, field) in columns.items()
+    }
     for name, each in differences.items():
         if each:
             largest = max(each, key=abs)

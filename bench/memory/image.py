@@ -66,6 +66,7 @@ def main() -> None:
     parser.add_argument("--single", action="store_true", help="the optimizer's loop form")
     parser.add_argument("--inference", action="store_true")
     parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--compile", action="store_true")
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--warm", action="store_true", help="after what `warm.py` describes")
     options = parser.parse_args()
@@ -77,6 +78,7 @@ def main() -> None:
     if options.channels_last:
         model = model.to(memory_format=torch.channels_last)
         images = images.to(memory_format=torch.channels_last)
+    run = torch.compile(model) if options.compile else model
     labels = torch.randint(0, 1000, (options.batch,), device="cuda")
     foreach = False if options.single else None
     if options.optimizer == "adamw":
@@ -89,12 +91,12 @@ def main() -> None:
             torch.no_grad(),
             torch.autocast("cuda", dtype=torch.bfloat16, enabled=options.autocast),
         ):
-            model(images)
+            run(images)
 
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cuda", dtype=torch.bfloat16, enabled=options.autocast):
-            loss = nn.functional.cross_entropy(model(images), labels)
+            loss = nn.functional.cross_entropy(run(images), labels)
         loss.backward()
         optimizer.step()
 

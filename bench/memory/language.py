@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--autocast", action="store_true")
     parser.add_argument("--half", action="store_true", help="float16 with a gradient scaler")
     parser.add_argument("--checkpointing", action="store_true")
-    parser.add_argument("--optimizer", choices=["adamw", "sgd"], default="adamw")
+    parser.add_argument("--optimizer", choices=["adamw", "adamw8bit", "sgd"], default="adamw")
     parser.add_argument("--single", action="store_true", help="the optimizer's loop form")
     parser.add_argument("--fused", action="store_true", help="the optimizer's fused form")
     parser.add_argument("--accumulate", type=int, default=1, help="batches before a step")
@@ -126,6 +126,10 @@ def train(options, model, run, tokens) -> None:
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if options.optimizer == "adamw":
         optimizer = torch.optim.AdamW(parameters, lr=1e-5, **forms)
+    elif options.optimizer == "adamw8bit":
+        import bitsandbytes
+
+        optimizer = bitsandbytes.optim.AdamW8bit(parameters, lr=1e-5)
     else:
         optimizer = torch.optim.SGD(parameters, lr=1e-5, **forms)
     scaler = torch.amp.GradScaler("cuda", enabled=options.half)

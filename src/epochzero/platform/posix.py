@@ -38,11 +38,6 @@ def user_id() -> int:
     return os.geteuid()
 
 
-def is_root() -> bool:
-    """Whether this process may do what only an administrator may."""
-    return os.geteuid() == 0
-
-
 def is_private(status: os.stat_result) -> bool:
     """Whether a file belongs to this user, and nobody else may write to it."""
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -43,11 +43,6 @@ def user_id() -> int:
     return _NO_USER
 
 
-def is_root() -> bool:
-    """False: nothing here depends on being an administrator."""
-    return False
-
-
 def is_private(status: os.stat_result) -> bool:
     """True: access lists decide who may write, and by default those of a profile allow its user alone."""
     return True

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -130,6 +132,41 @@ def test_gpus_are_those_that_the_job_sees() -> None:
     assert all(0 < gpu.memory_bytes <= gpu.memory_total_bytes for gpu in found)
     assert GpuReader({"CUDA_VISIBLE_DEVICES": "0"}).read()[0].index == 0
     assert GpuReader({"CUDA_VISIBLE_DEVICES": ""}).read() == ()
+
+
+@pytest.mark.parametrize("old_driver", [False, True])
+def test_memory_in_use_leaves_out_what_the_driver_reserves(
+    old_driver: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class NVMLError(Exception):
+        pass
+
+    def missing(*_: object) -> object:
+        raise NVMLError
+
+    def memory(_: object, version: int = 0) -> SimpleNamespace:
+        if version and old_driver:
+            raise NVMLError
+        return SimpleNamespace(total=100, used=30 if version else 35)
+
+    library = SimpleNamespace(
+        NVMLError=NVMLError,
+        NVML_TEMPERATURE_GPU=0,
+        NVML_CLOCK_SM=1,
+        nvmlMemory_v2=2,
+        nvmlInit=lambda: None,
+        nvmlDeviceGetCount=lambda: 1,
+        nvmlDeviceGetHandleByIndex=lambda index: index,
+        nvmlDeviceGetMemoryInfo=memory,
+        nvmlDeviceGetUtilizationRates=lambda _: SimpleNamespace(gpu=50),
+        nvmlDeviceGetTemperature=missing,
+        nvmlDeviceGetPowerUsage=missing,
+        nvmlDeviceGetClockInfo=missing,
+        nvmlDeviceGetCurrentClocksThrottleReasons=missing,
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", library)
+    (gpu,) = GpuReader({}).read()
+    assert (gpu.memory_bytes, gpu.memory_total_bytes) == (35 if old_driver else 30, 100)
 
 
 def test_no_gpu_is_no_error() -> None:

@@ -7,7 +7,7 @@ open("held", "w").close()
 time.sleep(60)
 END
 other=$!
-while [ ! -e held ]; do sleep 0.2; done
+while [ ! -e held ] && kill -0 $other; do sleep 0.2; done
 python train.py
 code=$?
 kill $other

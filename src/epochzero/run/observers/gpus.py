@@ -52,7 +52,10 @@ class GpuReader:
 
     def _read(self, index: int, handle: Any) -> GpuSample:
         nvml = self._nvml
-        memory = nvml.nvmlDeviceGetMemoryInfo(handle)
+        try:  # As nvidia-smi counts: without what the driver reserves for itself.
+            memory = nvml.nvmlDeviceGetMemoryInfo(handle, nvml.nvmlMemory_v2)
+        except nvml.NVMLError:  # a driver before 510
+            memory = nvml.nvmlDeviceGetMemoryInfo(handle)
         temperature = power = clock = None
         reasons = 0
         # Not every GPU has sensors, and parts of one (MIG) have none.

@@ -54,6 +54,7 @@ before = [dict(vars(owner)) for owner in owners]
 gpu = {"model": "NVIDIA A100", "memory_bytes": 80 << 30, "capability": [8, 0]}
 with fake.enter([gpu], {"size": 1, "rank": 0, "local_size": 1}):
     assert torch.cuda.is_available()
+    assert callable(torch._C._cuda_getCurrentRawStream)  # bitsandbytes takes it when it is imported
     torch.nn.Linear(2, 2).cuda()
 assert not torch.cuda.is_available()
 for owner, old in zip(owners, before):

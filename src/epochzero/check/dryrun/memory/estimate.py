@@ -70,7 +70,7 @@ class Memory:
     Attributes:
         allocated, reserved: peak of ``torch.cuda.max_memory_allocated`` and ``..._reserved``; bytes.
         by_kind: at the peak of what is allocated, bytes by kind; their sum is what was requested, the
-            rest up to `allocated` is what the allocator rounds up.
+            rest up to `allocated` is what the allocator rounds up. Of a compiled job, as it is written.
         holders: lines and layers that hold most at the peak, the largest first.
         moment: of the peak, by the marks of the trace (``after backward of step 2``).
         fit: on the GPU.
@@ -110,8 +110,8 @@ def estimate(
     peak = replay(trace, options, workspace)
     least = replay(trace.least, options, workspace) if trace.least else peak
     return Memory(
-        allocated=_around(least.allocated, peak.allocated, ALLOCATED_ERROR, corrected),
-        reserved=_around(least.reserved, peak.reserved, RESERVED_ERROR, corrected),
+        allocated=_around(least.allocated, peak.allocated, ALLOCATED_ERROR, trace, corrected),
+        reserved=_around(least.reserved, peak.reserved, RESERVED_ERROR, trace, corrected),
         by_kind=_by_kind(peak, trace),
         holders=_holders(peak, trace),
         moment=_moment(trace, workspace, peak.event),
@@ -161,11 +161,13 @@ def room_of(gpu: GPU, processes: int = 1, corrected: Correction = UNCORRECTED) -
     )
 
 
-def _around(least: int, size: int, error: float, corrected: Correction) -> Range:
+def _around(least: int, most: int, error: float, trace: Trace, corrected: Correction) -> Range:
+    # Where a compiler's choices lie between the ends is unknown: the middle can be wrong by the least.
+    likely = (least + most) // 2 if trace.compiled else most
     return Range(
         int(least * corrected.low * (1 - error)),
-        int(size * corrected.likely),
-        int(size * corrected.high * (1 + error)),
+        int(likely * corrected.likely),
+        int(most * corrected.high * (1 + error)),
     )
 
 

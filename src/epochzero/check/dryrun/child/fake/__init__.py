@@ -230,6 +230,8 @@ def _torch_as_on_a_gpu(
                 {"scaled_dot_product_attention": attention(capability, attend)},
             )
         )
+        # bitsandbytes takes this when it is imported; a CPU build of torch lacks it.
+        stack.enter_context(replaced(torch._C, {"_cuda_getCurrentRawStream": lambda device: 0}))
         # What a fake raises is the program's to see; torch would print it too.
         stack.enter_context(replaced(fake_tensor.log, {"disabled": True}))
         stack.enter_context(replaced(fake_tensor, {"init_gpu_context": lambda device: None}))
