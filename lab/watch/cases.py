@@ -29,6 +29,7 @@ PAIRED = (
     "blind_2",
     "blind_3",
     "blind_4",
+    "blind_5",
 )
 """Collections of healthy trainings in ``healthy``, with faults and variants of them in ``cases.toml``."""
 EVALUATIONS = WATCH / "evaluations.json"
