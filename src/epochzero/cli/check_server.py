@@ -68,7 +68,7 @@ def serve(run: Callable[[], object], warm_up: Callable[[], object]) -> None:
     with _listening(file) as listener:
         warm_up()
         print(f"epochzero: ready for checks (process {os.getpid()}); Ctrl-C ends it", flush=True)
-        _Server(listener, run).serve()
+        _CheckServer(listener, run).serve()
 
 
 @contextmanager
@@ -114,7 +114,7 @@ def _listens(file: Path) -> bool:
     return True
 
 
-class _Server:
+class _CheckServer:
     def __init__(self, listener: socket.socket, run: Callable[[], object]) -> None:
         self._listener = listener
         self._run = run

@@ -16,7 +16,7 @@ import click
 from epochzero.cli.group import CommandGroup
 from epochzero.cli.layout import counted, plain, shorten, wrapped
 from epochzero.cli.line import line
-from epochzero.cli.output import OutputFile, file_option, format_option, seed_option
+from epochzero.cli.output import OutputFile, echo_json, file_option, format_option, seed_option
 from epochzero.errors import writing
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def make_validation(data: Path, known: Path, form: str, most_files: int | None) 
             found = validate(data, expected, most_files=most_files, on_progress=progress)
     errors = sum(finding.severity == "error" for finding in found.findings)
     if form == "json":
-        click.echo(json.dumps(found.to_dict(), indent=2))
+        echo_json(found.to_dict())
     else:
         for finding in found.findings:
             _write_finding(finding)

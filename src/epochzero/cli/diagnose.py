@@ -14,7 +14,6 @@ import click
 from epochzero.cli.diagnose_many import check_many, diagnose_many, many_options
 from epochzero.cli.formats import formats, names_of
 from epochzero.cli.output import folder_option, format_option
-from epochzero.cli.parameter_type import ParamType
 from epochzero.cli.render_diagnosis import progress
 from epochzero.diagnose import (
     Catalog,
@@ -30,21 +29,15 @@ from epochzero.errors import InputError
 from epochzero.logs.source import STDIN, find_logs
 
 
-class _Time(ParamType[float]):
-    name = "time"
-
-    def convert(
-        self, value: str | float, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        if isinstance(value, float):
-            return value
-        if re.fullmatch(r"\d{9,11}(\.\d+)?", value):
-            return float(value)
-        try:
-            stamp = datetime.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a time; write 2024-05-01T12:00:00 or seconds since 1970")
-        return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
+def _time(text: str) -> float:
+    if re.fullmatch(r"\d{9,11}(\.\d+)?", text):
+        return float(text)
+    try:
+        stamp = datetime.fromisoformat(text)
+    except ValueError as error:
+        hint = "write 2024-05-01T12:00:00 or seconds since 1970"
+        raise click.BadParameter(f"{text!r} is not a time; {hint}") from error
+    return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
 
 
 @click.command(name="diagnose")
@@ -75,8 +68,8 @@ class _Time(ParamType[float]):
     help="Signal that killed the job.",
 )
 @click.option("--state", help="Scheduler state, such as OUT_OF_MEMORY or TIMEOUT.")
-@click.option("--start", type=_Time(), help="Start time of the job.")
-@click.option("--end", type=_Time(), help="End time of the job.")
+@click.option("--start", metavar="TIME", type=_time, help="Start time of the job.")
+@click.option("--end", metavar="TIME", type=_time, help="End time of the job.")
 @click.option(
     "--gpus", type=click.IntRange(0), help="Number of allocated GPUs, used to calculate the cost."
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +13,7 @@ from epochzero import taxonomy
 from epochzero.cli.engine import engine_options, quiet_ray
 from epochzero.cli.layout import counted, wrapped
 from epochzero.cli.line import line
+from epochzero.cli.output import echo_json
 from epochzero.logs.source import STDIN
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def diagnose_many(
             redact=redact, on_progress=partial(shown.show, "logs diagnosed"),
         )  # fmt: skip
     if form == "json":
-        click.echo(json.dumps(done.to_dict(), indent=2, ensure_ascii=False))
+        echo_json(done.to_dict())
     else:
         _write_text(done)
 

@@ -20,13 +20,6 @@ def title_of(found: Diagnosis) -> str:
     return category if found.title in ("", category) else f"{category}: {found.title}"
 
 
-def term_title(vocabulary: str, name: str) -> str:
-    """The title of a word of the taxonomy."""
-    terms = getattr(taxonomy, vocabulary)()
-    title: str = terms[name].title
-    return title
-
-
 def origin(root: Root) -> list[str]:
     """Rank, host and time of the first error, as far as they are known."""
     parts = [f"rank {root.rank}"] if root.rank is not None else []

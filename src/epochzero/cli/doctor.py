@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict
 
 import click
 
 from epochzero.cli import layout
-from epochzero.cli.output import format_option
+from epochzero.cli.output import echo_json, format_option
 from epochzero.run.records.home import homes
 
 _COLORS = {"works": "green", "limited": "yellow", "missing": None}
@@ -33,7 +32,7 @@ def command(form: str) -> None:
 
     found = capabilities(os.environ, homes(os.environ))
     if form == "json":
-        click.echo(json.dumps([asdict(capability) for capability in found], indent=2))
+        echo_json([asdict(capability) for capability in found])
         return
     for capability in found:
         state = click.style(f"{capability.state:<8}", fg=_COLORS[capability.state])

@@ -37,16 +37,11 @@ def category_title(name: str) -> str:
     return term.title if term else name
 
 
-def _phase(name: str) -> str:
-    term = taxonomy.phases().get(name)
-    return term.title if term else name
-
-
 def kind_of(finding: Finding) -> str:
     """Category and phase of a finding, if it predicts a failure."""
     if finding.category == "not_a_failure":
         return ""
-    phase = "" if finding.phase == "unknown" else f", in {_phase(finding.phase)}"
+    phase = "" if finding.phase == "unknown" else f", in {taxonomy.phases()[finding.phase].title}"
     return f"{category_title(finding.category)}{phase}"
 
 

@@ -9,7 +9,7 @@ import click
 
 from epochzero.cli.formats import formats, names_of
 from epochzero.cli.output import format_option
-from epochzero.cli.store_options import MomentType, filter_options, opened, store_option
+from epochzero.cli.store_options import filter_options, moment, opened, store_option
 from epochzero.run.records.home import homes
 from epochzero.store.queries import JobFilter, find_jobs
 from epochzero.store.retention import prune, prune_folders
@@ -61,7 +61,7 @@ def command(
 @command.command(name="prune")
 @click.option(
     "--older",
-    type=MomentType(),
+    type=moment,
     required=True,
     metavar="TIME",
     help="Select jobs that ended before this time: 90d, 12h, 2026-05-01.",

@@ -12,7 +12,7 @@ import click
 
 from epochzero.cli.layout import counted, field, plain, shorten, wrapped
 from epochzero.cli.line import line
-from epochzero.cli.output import OutputFile, format_option, seed_option
+from epochzero.cli.output import OutputFile, echo_json, format_option, seed_option
 from epochzero.errors import writing
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _agreement(
             "annotators": labelled,
             "questions": [_as_json(agreement) for agreement in found],
         }
-        click.echo(json.dumps(document, indent=2))
+        echo_json(document)
         return
     counts = ", ".join(f"{name} {count:,}" for name, count in labelled.items())
     click.echo(wrapped("Annotators", f"{counts}, of {counted(len(items), 'record')}"))
@@ -213,7 +213,7 @@ def _disagreements(
     if form == "json":
         records = [{"id": disagreement.item.id, "title": disagreement.item.title, "said": disagreement.differing, "notes": disagreement.notes}
                    for disagreement in found]  # fmt: skip
-        click.echo(json.dumps(records, indent=2, ensure_ascii=False))
+        echo_json(records)
         return
     click.echo(f"{counted(len(found), 'record')} with disagreement")
     for disagreement in found:

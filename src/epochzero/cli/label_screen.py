@@ -25,10 +25,6 @@ LEAST_TEXT_ROWS = 4
 def run_screen(session: Session, annotator: str) -> None:
     """Label until the annotator quits; every decision is already stored then.
 
-    Args:
-        session: of the annotator.
-        annotator: name shown in the corner.
-
     Raises:
         InputError: standard input or output is not a terminal.
     """

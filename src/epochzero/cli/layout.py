@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -48,3 +49,16 @@ def wrapped(label: str, text: str, fg: str | None = None) -> str:
     indent = " " * LABEL_WIDTH
     body = f"\n{indent}".join(click.style(line, fg=fg) if fg else line for line in lines)
     return f"{click.style(f'{label:<{LABEL_WIDTH}}', bold=True)}{body}"
+
+
+def listed(label: str, texts: Iterable[str]) -> Iterator[str]:
+    """Yield texts, each `wrapped`; only the first has the label."""
+    for number, text in enumerate(texts):
+        yield wrapped("" if number else label, text)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows of a table as lines, without terminal control sequences."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)) for row in rows)
+    return [plain(line.rstrip()) for line in lines]

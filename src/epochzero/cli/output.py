@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from epochzero.cli.layout import wrapped
+
+if TYPE_CHECKING:
+    from epochzero.reports import StudyResult
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -63,9 +68,24 @@ def folder_option(
     return click.option(*names, metavar="DIR", type=kind, help=help, **attributes)
 
 
-def echo_json(value: object) -> None:
-    """Print JSON."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
+def write_study(
+    studied: StudyResult, out: Path, form: str, write_text: Callable[[Mapping[str, Any]], None]
+) -> None:
+    """Write the report of a study to a directory, and print its summary: as JSON, or by ``write_text``."""
+    from epochzero.reports import write_report
+
+    files = write_report(studied.report, out)
+    if form == "json":
+        paths = [path.relative_to(out).as_posix() for path in files]
+        echo_json({**studied.summary, "folder": str(out), "files": paths})
+        return
+    write_text(studied.summary)
+    click.echo(wrapped("Report", str(out / "report.html")))
+
+
+def echo_json(value: object, *, indent: int | None = 2) -> None:
+    """Print JSON; without ``indent`` on one line."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
     # A path may contain bytes that are not text; escapes preserve them.
     click.echo(text.encode("utf-8", "backslashreplace").decode())
 

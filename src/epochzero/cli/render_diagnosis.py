@@ -10,7 +10,7 @@ import click
 
 from epochzero import taxonomy
 from epochzero.cli import layout
-from epochzero.cli.diagnosis_labels import consequences, origin, term_title
+from epochzero.cli.diagnosis_labels import consequences, origin
 from epochzero.cli.line import line
 from epochzero.diagnose.model import Diagnosis
 from epochzero.logs.source import Block, Log, OnDamage, ignore_damage
@@ -72,24 +72,22 @@ def lines(found: Diagnosis, top: int, *, advice: bool = True) -> Iterator[str]:
     if found.is_failure:
         yield layout.field(
             "Phase",
-            f"{term_title('phases', found.phase)}; "
-            f"cause: {term_title('root_causes', found.root_cause).lower()}",
+            f"{taxonomy.phases()[found.phase].title}; "
+            f"cause: {taxonomy.root_causes()[found.root_cause].title.lower()}",
         )
-    for number, fix in enumerate(found.fixes[:top], 1):
-        yield layout.wrapped("Fix" if number == 1 else "", f"{number}. {fix}")
+    fixes = enumerate(found.fixes[:top], 1)
+    yield from layout.listed("Fix", (f"{number}. {fix}" for number, fix in fixes))
     if advice and found.is_failure:
-        helps = term_title("retries", found.retry)
+        helps = taxonomy.retries()[found.retry].title
         yield layout.wrapped("Retry", f"{helps}. {found.retry_reason}".rstrip(" .") + ".")
-    for number, consequence in enumerate(consequences(found.cascade, top)):
-        yield layout.wrapped("Then" if number == 0 else "", consequence)
+    yield from layout.listed("Then", consequences(found.cascade, top))
     if found.cost:
         cost = found.cost
         took = layout.duration(cost.seconds)
         yield layout.field(
             "Cost", f"{layout.counted(cost.gpus, 'GPU')} x {took} = {cost.gpu_hours:.3g} GPU hours"
         )
-    for number, note in enumerate(found.notes):
-        yield layout.wrapped("Note" if number == 0 else "", note)
+    yield from layout.listed("Note", found.notes)
     if found.fingerprint:
         by = "weak: unrelated failures can share it" if found.fingerprint_weak else found.signature
         by = by or found.basis

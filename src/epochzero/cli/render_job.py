@@ -49,12 +49,11 @@ def listing(jobs: Sequence[JobSummary], *, now: float) -> Iterator[str]:
         )
         for job in jobs
     ]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     room = shutil.get_terminal_size((120, 24)).columns
-    yield click.style(_row(head, widths)[:room], bold=True)
-    for row in rows:
-        line = _row(row, widths)[:room]
-        state = row[2]
+    titles, *lines = (line[:room] for line in layout.aligned([head, *rows]))
+    yield click.style(titles, bold=True)
+    for job, line in zip(jobs, lines, strict=True):
+        state = _state(job)
         yield line.replace(f"  {state}", "  " + click.style(state, fg=_COLORS.get(state)), 1)
 
 
@@ -122,21 +121,16 @@ def _rank(rank: RankDetails, used: Sequence[Usage], *, named: bool) -> Iterator[
         yield layout.field("Progress", _progress(rank.progress))
     yield from _diagnosis(rank.diagnosis)
     yield from _places(rank.ranking)
-    for number, finding in enumerate(rank.findings[:3]):
-        place = finding.get("place") or {}
-        at = f"{place.get('path', '')}:{place.get('line', '')}".rstrip(":")
-        text = f"{at}  {finding.get('rule', '')}: {finding.get('message', '')}"
-        yield layout.wrapped("Check" if number == 0 else "", text)
+    yield from layout.listed("Check", map(_finding, rank.findings[:3]))
     for decision in rank.decisions:
         action = str(decision["action"]).replace("_", " ")
         yield layout.wrapped("Retry", f"{action} ({decision['policy']}): {decision['reason']}")
     yield from _training(rank.events)
     yield from _usage(used)
-    for number, event in enumerate(rank.events[-_MOST_EVENTS:]):
-        yield layout.wrapped("Events" if number == 0 else "", f"{_clock(event)}  {event['text']}")
-    for number, note in enumerate(rank.notes):
-        by = f" ({note['author']})" if note["author"] else ""
-        yield layout.wrapped("Notes" if number == 0 else "", f"{note['text']}{by}")
+    events = rank.events[-_MOST_EVENTS:]
+    yield from layout.listed("Events", (f"{_clock(event)}  {event['text']}" for event in events))
+    authors = ((note["text"], note["author"]) for note in rank.notes)
+    yield from layout.listed("Notes", (f"{text} ({by})" if by else text for text, by in authors))
     logs = [
         f"{log.name} {layout.size(log.size)}"
         + (f", {layout.size(log.dropped)} of it dropped" * bool(log.dropped))
@@ -161,8 +155,14 @@ def _diagnosis(diagnosis: Mapping[str, Any] | None) -> Iterator[str]:
         yield layout.wrapped("", layout.shorten(str(root.get("text", "")).strip(), 300), fg="red")
     if frame := diagnosis.get("user_frame"):
         yield layout.field("Your code", f"{frame.get('file')}:{frame.get('line')}")
-    for number, fix in enumerate(diagnosis.get("fixes", ())[:2]):
-        yield layout.wrapped("Fix" if number == 0 else "", f"{number + 1}. {fix}")
+    fixes = enumerate(diagnosis.get("fixes", ())[:2], 1)
+    yield from layout.listed("Fix", (f"{number}. {fix}" for number, fix in fixes))
+
+
+def _finding(finding: Mapping[str, Any]) -> str:
+    place = finding.get("place") or {}
+    at = f"{place.get('path', '')}:{place.get('line', '')}".rstrip(":")
+    return f"{at}  {finding.get('rule', '')}: {finding.get('message', '')}"
 
 
 def _training(events: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -240,7 +240,3 @@ def _moment(seconds: float) -> str:
 
 def _clock(event: Mapping[str, Any]) -> str:
     return datetime.fromtimestamp(event["time"]).astimezone().strftime("%H:%M:%S")
-
-
-def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()

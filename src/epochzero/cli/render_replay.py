@@ -29,8 +29,7 @@ def replayed_lines(replayed: ReplayResult, step: int | None) -> Iterator[str]:
             yield from _failure("Now", replayed.came)
     yield layout.field("Replayed", _how_far(replayed))
     yield layout.wrapped("Exactness", _exactness(replayed))
-    for number, text in enumerate(replayed.differences):
-        yield layout.wrapped("" if number else "Differs", text)
+    yield from layout.listed("Differs", replayed.differences)
     if not replayed.reproduced:
         yield from _output(replayed.output)
     if replayed.table:
@@ -87,13 +86,11 @@ def _output(output: str) -> Iterator[str]:
 
 def _table(rows: tuple[StepRow, ...]) -> Iterator[str]:
     heads = ("", "name", "shape", "type", "smallest", "largest", "mean", "not finite")
-    shown = [heads, *(_cells(row) for row in _chosen(rows))]
-    widths = [max(len(cells[n]) for cells in shown) for n in range(len(heads))]
-    for number, cells in enumerate(shown):
-        line = "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
-        yield click.style(layout.plain(line.rstrip()), bold=not number)
-    if len(rows) >= len(shown):
-        yield f"{len(rows) - len(shown) + 1:,} more; --format json has them all"
+    head, *shown = layout.aligned([heads, *(_cells(row) for row in _chosen(rows))])
+    yield click.style(head, bold=True)
+    yield from shown
+    if len(rows) > len(shown):
+        yield f"{len(rows) - len(shown):,} more; --format json has them all"
 
 
 def _chosen(rows: tuple[StepRow, ...]) -> list[StepRow]:

@@ -16,7 +16,8 @@ from epochzero.run.watch.live import WHY
 
 if TYPE_CHECKING:
     from epochzero.check import CheckResult
-    from epochzero.locate import Ranking
+    from epochzero.locate import Item, Ranking
+    from epochzero.run.inject.outcome import InjectionOutcome
     from epochzero.run.simulate.model import Aspect
 
 
@@ -131,19 +132,38 @@ def hung(event: JobEvent) -> Iterator[str]:
 def explained(ranking: Ranking | None, checked: CheckResult | None) -> Iterator[str]:
     """Likely places of the bug, and what a check would have reported before the start."""
     places = ranking.items[:_MOST_PLACES] if ranking is not None else ()
-    for number, item in enumerate(places):
-        reason = f"  ({item.reasons[0].text})" if item.reasons else ""
-        unit = f" {item.unit}" if item.unit else ""
-        yield layout.wrapped("Look at" if number == 0 else "", f"{item.path}{unit}{reason}")
-    errors = (
-        [finding for finding in checked.findings if finding.severity == "error"] if checked else []
+    yield from layout.listed("Look at", map(_place, places))
+    errors = [f for f in checked.findings if f.severity == "error"] if checked else []
+    shown = (
+        f"{finding.place.path}:{finding.place.line}  {finding.rule}: {finding.message}"
+        for finding in errors[:_MOST_FINDINGS]
     )
-    for number, finding in enumerate(errors[:_MOST_FINDINGS]):
-        place = f"{finding.place.path}:{finding.place.line}"
-        label = "Check" if number == 0 else ""
-        yield layout.wrapped(label, f"{place}  {finding.rule}: {finding.message}")
+    yield from layout.listed("Check", shown)
     if errors:
         yield layout.field("", "`epochzero check` reports this before the job starts.")
+
+
+def _place(item: Item) -> str:
+    reason = f"  ({item.reasons[0].text})" if item.reasons else ""
+    return f"{item.path}{f' {item.unit}' if item.unit else ''}{reason}"
+
+
+_VERDICTS = {
+    "survived": "survived",
+    "no_effect": "no effect",
+    "starts_again": "terminated, for a restart",
+    "lost": "not survived",
+    "not_reached": "did not occur",
+    "not_possible": "could not be injected",
+}
+
+
+def injected(outcomes: Sequence[InjectionOutcome]) -> Iterator[str]:
+    """Which faults of ``--inject`` occurred, and whether the job survived each."""
+    for number, outcome in enumerate(outcomes):
+        head = f"{outcome.fault}: {_VERDICTS[outcome.verdict]}"
+        yield layout.wrapped("Injected" if number == 0 else "", head)
+        yield layout.wrapped("", outcome.text)
 
 
 _COLORS = {"simulated": "green", "hinted": "yellow", "impossible": "red"}

@@ -39,10 +39,8 @@ def walked_lines(walked: FailureOrigin | None) -> Iterator[str]:
         yield layout.wrapped("Line", f"{layout.short_path(culprit.path)}:{culprit.line}")
         yield layout.wrapped("", culprit.text)
     makers = {source.number: source for source in walked.sources}
-    for number, argument in enumerate(culprit.inputs):
-        yield layout.wrapped(
-            "" if number else "Inputs", f"{_range(argument)}, {_from(argument, makers)}"
-        )
+    inputs = (f"{_range(argument)}, {_from(argument, makers)}" for argument in culprit.inputs)
+    yield from layout.listed("Inputs", inputs)
     yield ""
     yield from _table(walked)
 
@@ -96,17 +94,10 @@ def _table(walked: FailureOrigin) -> Iterator[str]:
     rows: list[tuple[str, ...]] = [heads]
     for mark, operators in (("", walked.before), (">", (walked.culprit,)), ("", after)):
         rows += [(mark, *_cells(operator)) for operator in operators]
-    widths = [max(len(row[n]) for row in rows) for n in range(len(heads))]
-    for number, row in enumerate(rows):
-        line = "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        line = layout.plain(line.rstrip())
-        yield (
-            click.style(line, bold=True)
-            if not number
-            else line
-            if not row[0]
-            else click.style(line, fg="red")
-        )
+    head, *lines = layout.aligned(rows)
+    yield click.style(head, bold=True)
+    for line in lines:
+        yield click.style(line, fg="red") if line.startswith(">") else line
 
 
 def _cells(operator: TracedOperator) -> tuple[str, ...]:

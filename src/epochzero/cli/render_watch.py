@@ -52,11 +52,9 @@ def verdict(watched: WatchResult) -> Iterator[str]:
         yield layout.wrapped("Suspected", f"{suspect.title}, {suspect.word}")
         yield from _explained(suspect)
         yield layout.wrapped("Proof", suspect.proved_by)
-    for number, symptom in enumerate(watched.symptoms[:_MOST_SYMPTOMS]):
-        yield layout.wrapped("Brings" if number == 0 else "", _brief(symptom))
+    yield from layout.listed("Brings", map(_brief, watched.symptoms[:_MOST_SYMPTOMS]))
     others = [other for other in watched.others if other is not suspect]
-    for number, other in enumerate(others[:_MOST_OTHERS]):
-        yield layout.wrapped("Also" if number == 0 else "", _brief(other))
+    yield from layout.listed("Also", map(_brief, others[:_MOST_OTHERS]))
 
 
 def nothing(why: str) -> str:

@@ -135,8 +135,8 @@ def _print_differences(differences: Sequence[str]) -> None:
     """Print them before the replay, which may take long, so that they can be fixed first."""
     from epochzero.cli import layout
 
-    for number, text in enumerate(differences):
-        click.echo(layout.wrapped("" if number else "Since then", text), err=True)
+    for line in layout.listed("Since then", differences):
+        click.echo(line, err=True)
 
 
 def _replay(folder: Path, **how: object) -> ReplayResult:

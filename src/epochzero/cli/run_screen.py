@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from epochzero.cli import layout
+from epochzero.cli import layout, render_run, render_watch
 from epochzero.cli.store_options import store_address
+from epochzero.errors import InputError
 from epochzero.run.job import FailedAttempt, Listener, PlannedJob
 from epochzero.run.process.watcher import Watcher
 from epochzero.run.records.journal import Journal
@@ -82,12 +83,10 @@ class RunScreen(Listener):
         """Print the screen about a failure as soon as it is known."""
         self._knows_more = failed.ended.why != "not_started"
         if not self._quiet:
-            from epochzero.cli import render_run
-
             say(render_run.closing(failed))
-            _tell(render_run.failed(failed))
-            if failed.decision is not None:
-                _tell(render_run.decided(failed.decision, self._job, failed.ended))
+        self._tell(render_run.failed(failed))
+        if failed.decision is not None:
+            self._tell(render_run.decided(failed.decision, self._job, failed.ended))
         if (
             failed.decision is None
             or failed.decision.action == "stop"
@@ -96,19 +95,24 @@ class RunScreen(Listener):
             self._announce(failed)
 
     def _announce(self, failed: FailedAttempt) -> None:
-        """Notify webhooks and write the termination log; the job is not restarted."""
-        from epochzero.cli.announcement import announce
+        """Write a container's termination log and notify the webhook; errors do not change how the job ended."""
+        from epochzero.run.reports.end_summary import notice_of, write_termination_log
 
-        problem = announce(failed, self._webhook)
-        if problem and not self._quiet:
-            say(problem)
+        diagnosis = failed.diagnosis.to_dict() if failed.diagnosis is not None else None
+        notice = notice_of(failed.started, failed.ended, diagnosis, failed.decision, failed.fault)
+        write_termination_log(notice)
+        if self._webhook is None or notice.state != "failed":
+            return
+        try:
+            self._webhook.notify(notice)
+        except InputError as error:
+            _record_problem(failed, str(error))
+            if not self._quiet:
+                say(str(error))
 
     def explained(self, ranking: Ranking | None, checked: CheckResult | None) -> None:
         """Print the results that take longer: the ranking of files and the check."""
-        if not self._quiet:
-            from epochzero.cli import render_run
-
-            _tell(render_run.explained(ranking, checked))
+        self._tell(render_run.explained(ranking, checked))
 
     def noted(self, event: JobEvent) -> None:
         """Report it if a requested note could not be written."""
@@ -116,50 +120,33 @@ class RunScreen(Listener):
             say(event.text)
 
     def found(self, news: News) -> None:
-        """Print a training fault, clear of a progress bar."""
-        if self._quiet:
-            return
-        from epochzero.cli import render_watch
-
-        _interject(render_watch.found(news))
+        """Print a training fault."""
+        self._interject(render_watch.found(news))
 
     def hung(self, event: JobEvent) -> None:
         """Print what the ranks wait for, or that they continue."""
-        if not self._quiet:
-            from epochzero.cli import render_run
-
-            _interject(render_run.hung(event))
+        self._interject(render_run.hung(event))
 
     def observed(self, event: JobEvent) -> None:
         """Print which rank delays the others or is missing, and why."""
-        if not self._quiet:
-            _interject([f"{event.text[:1].upper()}{event.text[1:]}"])
+        self._interject([f"{event.text[:1].upper()}{event.text[1:]}"])
 
     def watched(self, training: TrainingWatcher) -> None:
         """Print the verdict on the training."""
-        if not self._quiet:
-            from epochzero.cli import render_watch
-
-            if training.watched is None:
-                _tell([render_watch.nothing(training.nothing)])
-                return
-            _tell(render_watch.verdict(training.watched))
-            if training.watched.findings and self._job_is_kept:
-                _tell([layout.field("Page", f"epochzero watch show {self._job.started.job}")])
+        if training.watched is None:
+            self._tell([render_watch.nothing(training.nothing)])
+            return
+        self._tell(render_watch.verdict(training.watched))
+        if training.watched.findings and self._job_is_kept:
+            self._tell([layout.field("Page", f"epochzero watch show {self._job.started.job}")])
 
     def injected(self, outcomes: Sequence[InjectionOutcome]) -> None:
         """Print the effects of the injected faults."""
-        if not self._quiet:
-            from epochzero.cli import render_inject
-
-            _tell(render_inject.lines(outcomes))
+        self._tell(render_run.injected(outcomes))
 
     def simulates(self, aspects: Sequence[Aspect]) -> None:
         """Print which properties of the platform are simulated."""
-        if not self._quiet:
-            from epochzero.cli import render_run
-
-            _tell(render_run.simulated(self._job.started.target, aspects))
+        self._tell(render_run.simulated(self._job.started.target, aspects))
 
     def stored_elsewhere(self, wanted: Path, home: Path | None) -> None:
         """Print where the job is stored instead, even with --quiet."""
@@ -192,19 +179,36 @@ class RunScreen(Listener):
             say(
                 f"{journal.path.parent}: some records of the job could not be stored; is the disk full?"
             )
-        if has_capture(journal.path.parent) and not self._quiet:
+        if has_capture(journal.path.parent):
             # A job that succeeded has a capture if one of its losses was not finite.
-            _tell([layout.field("Replay", f"epochzero replay {journal.path.parts[-3]}")])
+            self._tell([layout.field("Replay", f"epochzero replay {journal.path.parts[-3]}")])
         if self._sending is not None and not self._sending.finish():
             say(f"the job was not sent: {self._sending.trouble}; to retry: epochzero send")
         waits = not self._has_own_store and time.monotonic() - self._began < _SHORT_S
         if self._recording is not None and not waits and not self._recording.finish():
             say(for_this_install(f"the job is not in the store yet: {self._recording.trouble}"))
-        elif self._knows_more and not self._quiet:
+        elif self._knows_more:
             more = f"epochzero show {journal.path.parts[-3]}"
             if self._recording is None:
                 more = for_this_install(f"pip install 'epochzero[store]', then {more}")
-            _tell([layout.field("More", more)])
+            self._tell([layout.field("More", more)])
+
+    def _tell(self, lines: Iterable[str]) -> None:
+        if self._quiet:
+            return
+        with suppress(OSError):
+            for line in lines:
+                click.echo(line, err=True)
+
+    def _interject(self, lines: Iterable[str]) -> None:
+        """Print lines while the job runs, clear of a progress bar."""
+        if self._quiet:
+            return
+        # The job may have set the terminal to raw mode, which adds no carriage return.
+        form = "\r\033[K{}\r\n" if sys.stderr.isatty() else "{}\n"
+        text = "".join(form.format(layout.plain(f"epochzero: {line}")) for line in lines)
+        with suppress(OSError):
+            os.write(2, text.encode(errors="replace"))
 
 
 def say(text: str) -> None:
@@ -213,16 +217,11 @@ def say(text: str) -> None:
         click.echo(f"epochzero: {text}", err=True)
 
 
-def _interject(lines: Iterable[str]) -> None:
-    """Print lines while the job runs, clear of a progress bar."""
-    # The job may have set the terminal to raw mode, which adds no carriage return.
-    form = "\r\033[K{}\r\n" if sys.stderr.isatty() else "{}\n"
-    text = "".join(form.format(layout.plain(f"epochzero: {line}")) for line in lines)
-    with suppress(OSError):
-        os.write(2, text.encode(errors="replace"))
-
-
-def _tell(lines: Iterable[str]) -> None:
-    with suppress(OSError):
-        for line in lines:
-            click.echo(line, err=True)
+def _record_problem(failed: FailedAttempt, text: str) -> None:
+    """Store in the journal why the webhook was not notified."""
+    if failed.folder is None:
+        return
+    with suppress(InputError):
+        journal = Journal(failed.folder)
+        journal.write(JobEvent(time.time(), failed.ended.elapsed, "not_notified", text))
+        journal.close()

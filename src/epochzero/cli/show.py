@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 
 import click
 
-from epochzero.cli.output import format_option
+from epochzero.cli.output import echo_json, format_option
 from epochzero.cli.render_job import describe
 from epochzero.cli.store_options import opened, store_option
 from epochzero.store.job_details import job_details, read_log, usage
@@ -50,7 +49,7 @@ def command(
             return
         details = job_details(database, identity)
         if form == "json":
-            click.echo(json.dumps(details.to_dict(), indent=2, ensure_ascii=False))
+            echo_json(details.to_dict())
             return
         for line in describe(
             details, now=time.time(), usage_of=lambda rank: usage(database, rank.id)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from epochzero.cli.parameter_type import ParamType
 from epochzero.errors import InputError
 from epochzero.run.records.home import homes
 from epochzero.store.states import JOB_STATES
@@ -98,23 +97,19 @@ def past_peaks() -> Sequence[PastPeak]:
         return ()  # a problem of the store, or its missing library, must not fail a check
 
 
-class MomentType(ParamType[float]):
-    """A time in seconds since the epoch: ``7d`` ago, or a date."""
+def moment(text: str) -> float:
+    """Return a time in seconds since the epoch: ``7d`` ago, or a date.
 
-    name = "time"
-
-    def convert(
-        self, value: str | float, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """See `click.ParamType.convert`."""
-        if isinstance(value, float):
-            return value
-        if ago := re.fullmatch(r"(\d+(?:\.\d+)?)([mhdw])", value):
-            return time.time() - float(ago[1]) * _UNITS[ago[2]]
-        try:
-            return datetime.fromisoformat(value).timestamp()
-        except ValueError:
-            self.fail(f"{value!r} is not a time; write 7d, 12h, 30m, or 2026-05-01", param, ctx)
+    Raises:
+        click.BadParameter: it is neither.
+    """
+    if ago := re.fullmatch(r"(\d+(?:\.\d+)?)([mhdw])", text):
+        return time.time() - float(ago[1]) * _UNITS[ago[2]]
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError as error:
+        hint = "write 7d, 12h, 30m, or 2026-05-01"
+        raise click.BadParameter(f"{text!r} is not a time; {hint}") from error
 
 
 _FILTERS = (
@@ -129,9 +124,12 @@ _FILTERS = (
     click.option("--host", metavar="NAME", help="Host on which the job started."),
     click.option("--name", metavar="PATTERN", help="Job name; * and ? are wildcards."),
     click.option(
-        "--since", type=MomentType(), help="Started at or after this time: 7d, 12h, 2026-05-01."
+        "--since",
+        metavar="TIME",
+        type=moment,
+        help="Started at or after this time: 7d, 12h, 2026-05-01.",
     ),
-    click.option("--until", type=MomentType(), help="Started before this time."),
+    click.option("--until", metavar="TIME", type=moment, help="Started before this time."),
 )
 
 

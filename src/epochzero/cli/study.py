@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,15 +14,15 @@ from epochzero import taxonomy
 from epochzero.cli.group import CommandGroup
 from epochzero.cli.layout import counted, wrapped
 from epochzero.cli.line import line
-from epochzero.cli.output import format_option, out_option, seed_option
-from epochzero.cli.store_options import MomentType, opened, store_option
+from epochzero.cli.output import format_option, out_option, seed_option, write_study
+from epochzero.cli.store_options import moment, opened, store_option
 from epochzero.cli.study_import import command as import_command
 from epochzero.cli.study_localization import command as localization_command
 from epochzero.cli.study_simulate import command as simulate_command
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
-    from epochzero.study import FailureCorpus, FailuresStudied
+    from epochzero.study import FailureCorpus
 
 
 _LAST = re.compile(r"last (\d+) (minute|hour|day|week)s?")
@@ -70,17 +70,12 @@ def failures(source: str, out: Path, seed: int, form: str, store: str | None) ->
     Exit code 0 if the report was written, even if there are no failures; 2 if the input is invalid.
     """
     from epochzero.reports.figures import require_matplotlib
-    from epochzero.study import study_failures, write_report
+    from epochzero.study import study_failures
 
     require_matplotlib()
     corpus = _read(source, store)
     studied = study_failures(corpus, seed=seed)
-    files = write_report(studied.report, out)
-    if form == "json":
-        paths = [path.relative_to(out).as_posix() for path in files]
-        click.echo(json.dumps({**studied.summary, "folder": str(out), "files": paths}, indent=2))
-        return
-    _write_text(studied, out / "report.html")
+    write_study(studied, out, form, _write_text)
 
 
 def _read(source: str, store: str | None) -> FailureCorpus:
@@ -89,8 +84,7 @@ def _read(source: str, store: str | None) -> FailureCorpus:
 
     path = Path(source)
     if (last := _LAST.fullmatch(source)) and not path.exists():
-        since = MomentType().convert(f"{last[1]}{last[2][0]}", None, None)
-        return _read_store(store, since)
+        return _read_store(store, moment(f"{last[1]}{last[2][0]}"))
     if source.startswith("s3://") or is_result(path):
         with line() as shown:
             return read_diagnoses(source, partial(shown.show, "rows read"))
@@ -124,8 +118,7 @@ def _is_sqlite(path: Path) -> bool:
         return False
 
 
-def _write_text(studied: FailuresStudied, page: Path) -> None:
-    summary = studied.summary
+def _write_text(summary: Mapping[str, Any]) -> None:
     left = sum(summary["left_out"].values())
     failures = f"{summary['failures']:,}, of {counted(summary['read'], 'record')}"
     click.echo(wrapped("Failures", failures + (f"; {left:,} could not be used" if left else "")))
@@ -151,4 +144,3 @@ def _write_text(studied: FailuresStudied, page: Path) -> None:
         click.echo(wrapped("Not known", f"{count:,}: {what}"))
     for title, why in summary["missing"].items():
         click.echo(wrapped("Left out", f"{title}: {why}"))
-    click.echo(wrapped("Report", str(page)))

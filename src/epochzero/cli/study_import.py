@@ -11,7 +11,7 @@ import click
 
 from epochzero.cli.layout import counted, field
 from epochzero.cli.line import line
-from epochzero.cli.output import OutputFile, file_option, folder_option, format_option
+from epochzero.cli.output import OutputFile, echo_json, file_option, folder_option, format_option
 
 if TYPE_CHECKING:
     from epochzero.study.importing import Imported
@@ -53,7 +53,7 @@ def command(issues: Path, repo: Path, output: Path, project: str, loose: bool, f
     lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in imported.records)
     output.write_text("".join(lines), encoding="utf-8", errors="surrogatepass")
     if form == "json":
-        click.echo(json.dumps(_summary(imported), indent=2))
+        echo_json(_summary(imported))
     else:
         _print(imported, output)
 

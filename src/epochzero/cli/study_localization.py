@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -12,12 +13,15 @@ from epochzero.cli.cache import cache_folder
 from epochzero.cli.engine import engine_options, quiet_ray
 from epochzero.cli.layout import counted, wrapped
 from epochzero.cli.line import line
-from epochzero.cli.output import OutputFolder, folder_option, format_option, out_option, seed_option
+from epochzero.cli.output import (
+    OutputFolder,
+    folder_option,
+    format_option,
+    out_option,
+    seed_option,
+    write_study,
+)
 from epochzero.errors import InputError
-
-if TYPE_CHECKING:
-    from epochzero.study.localization import LocalizationStudied
-
 
 _PATH = click.Path(path_type=Path)
 
@@ -77,7 +81,6 @@ def command(
     Exit code 0 if the report was written, even if there are no bugs; 2 if the input is invalid.
     """
     from epochzero.reports.figures import require_matplotlib
-    from epochzero.study import write_report
     from epochzero.study.comparison import require_scipy
     from epochzero.study.localization import (
         clones,
@@ -115,7 +118,7 @@ def command(
             engine=engine,
             workers=workers,
             address=address,
-            on_progress=lambda now: shown.show("bugs", now.bugs, now.of_bugs),
+            on_progress=partial(shown.show, "bugs"),
         )
     external = sorted({name for of in ranked.values() for name in of} - {*names})
     studied = study_localization(
@@ -126,12 +129,7 @@ def command(
         source=" and ".join(path.name for path in (reports, baseline) if path),
         seed=seed,
     )
-    files = write_report(studied.report, out)
-    if form == "json":
-        paths = [path.relative_to(out).as_posix() for path in files]
-        click.echo(json.dumps({**studied.summary, "folder": str(out), "files": paths}, indent=2))
-        return
-    _write_text(studied, out / "report.html")
+    write_study(studied, out, form, _write_text)
 
 
 def _techniques(text: str | None) -> tuple[str, ...]:
@@ -152,8 +150,7 @@ def _work() -> Path:
     return folder / "study"
 
 
-def _write_text(studied: LocalizationStudied, page: Path) -> None:
-    summary = studied.summary
+def _write_text(summary: Mapping[str, Any]) -> None:
     left = sum(summary["left_out"].values())
     bugs = f"{summary['bugs']:,} of {counted(summary['projects'], 'project')}"
     click.echo(wrapped("Bugs", bugs + (f"; {left:,} left out" if left else "")))
@@ -169,4 +166,3 @@ def _write_text(studied: LocalizationStudied, page: Path) -> None:
         click.echo(wrapped("Finding", f"{finding['text']}: {finding['verdict']}"))
     for why, n in sorted(summary["left_out"].items(), key=lambda pair: -pair[1]):
         click.echo(wrapped("Left out", f"{n:,}: {why}"))
-    click.echo(wrapped("Report", str(page)))

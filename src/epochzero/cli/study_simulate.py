@@ -2,51 +2,36 @@
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from epochzero.cli.layout import wrapped
 from epochzero.cli.line import line
-from epochzero.cli.output import format_option, out_option, seed_option
-from epochzero.cli.parameter_type import ParamType
-
-if TYPE_CHECKING:
-    from epochzero.study.fleet import FleetStudied
-
+from epochzero.cli.output import format_option, out_option, seed_option, write_study
 
 _MOST_JOBS = 10_000_000
 
 
-class _Sizes(ParamType[list[int]]):
-    """``1000``, or ``1000..100000``: each ten times the previous one."""
-
-    name = "number of jobs"
-
-    def convert(
-        self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> list[int]:
-        """Return the sizes of the fleets.
-
-        Raises:
-            click.BadParameter: the text has neither form.
-        """
-        found = re.fullmatch(r"(\d{1,8})(?:\.\.(\d{1,8}))?", value)
-        first = int(found[1]) if found else 0
-        last = int(found[2] or first) if found else 0
-        if not 0 < first <= last <= _MOST_JOBS:
-            self.fail(f"{value!r}: give a number such as 5000, or a range such as 1000..100000", param, ctx)  # fmt: skip
-        sizes = [first]
-        while sizes[-1] * 10 < last:
-            sizes.append(sizes[-1] * 10)
-        return sizes if sizes[-1] == last else [*sizes, last]
+def _sizes(text: str) -> list[int]:
+    """Return the sizes of ``1000``, or ``1000..100000``: each ten times the previous one."""
+    found = re.fullmatch(r"(\d{1,8})(?:\.\.(\d{1,8}))?", text)
+    first = int(found[1]) if found else 0
+    last = int(found[2] or first) if found else 0
+    if not 0 < first <= last <= _MOST_JOBS:
+        hint = "give a number such as 5000, or a range such as 1000..100000"
+        raise click.BadParameter(f"{text!r}: {hint}")
+    sizes = [first]
+    while sizes[-1] * 10 < last:
+        sizes.append(sizes[-1] * 10)
+    return sizes if sizes[-1] == last else [*sizes, last]
 
 
 @click.command(name="simulate")
-@click.option("--jobs-per-day", metavar="N|N..N", type=_Sizes(), default="1000..100000", show_default=True,
+@click.option("--jobs-per-day", metavar="N|N..N", type=_sizes, default="1000..100000", show_default=True,
               help="Jobs per day, or a range in powers of ten.")  # fmt: skip
 @click.option(
     "--days",
@@ -78,22 +63,16 @@ def command(
 
     Exit code 0 if the report was written, 2 if the input is invalid.
     """
-    from epochzero.study import write_report
     from epochzero.study.fleet import assumptions, study_fleet, with_own
 
     given = with_own(own) if own else assumptions()
     with line() as shown:
         studied = study_fleet(given, jobs_per_day, days, seed=seed, on_progress=shown.show)
-    files = write_report(studied.report, out)
-    if form == "json":
-        paths = [path.relative_to(out).as_posix() for path in files]
-        click.echo(json.dumps({**studied.summary, "folder": str(out), "files": paths}, indent=2))
-        return
-    _write_text(studied, out / "report.html")
+    write_study(studied, out, form, _write_text)
 
 
-def _write_text(studied: FleetStudied, page: Path) -> None:
-    for fleet in studied.summary["fleets"]:
+def _write_text(summary: Mapping[str, Any]) -> None:
+    for fleet in summary["fleets"]:
         click.echo(click.style(f"{fleet['jobs_per_day']:,} jobs a day", bold=True))
         lost = fleet["wasted_share"]
         click.echo(wrapped("  Wasted", f"{_range(fleet['wasted_gpu_hours_per_day'])} GPU hours a day, {_percent(lost)}"))  # fmt: skip
@@ -107,7 +86,6 @@ def _write_text(studied: FleetStudied, page: Path) -> None:
     click.echo(
         "Medians with 5th to 95th percentile: savings by each tool alone, and by all together."
     )
-    click.echo(wrapped("Report", str(page)))
 
 
 def _range(record: dict[str, float]) -> str:

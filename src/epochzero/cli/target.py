@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +13,7 @@ import click
 from epochzero.cli.group import CommandGroup
 from epochzero.cli.layout import plain, wrapped
 from epochzero.cli.line import line
-from epochzero.cli.output import OutputFile, file_option, format_option
+from epochzero.cli.output import OutputFile, echo_json, file_option, format_option
 from epochzero.errors import writing
 
 if TYPE_CHECKING:
@@ -242,7 +241,7 @@ def diff(first: str, second: str, form: str) -> None:
 
     found = differences(read_target(first), read_target(second))
     if form == "json":
-        click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+        echo_json(found.to_dict())
     else:
         _write(found)
     sys.exit(1 if found.differences else 0)

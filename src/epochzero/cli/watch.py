@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import click
 
 from epochzero.cli import render_watch
 from epochzero.cli.group import CommandGroup
-from epochzero.cli.output import OutputFile, folder_option, format_option
+from epochzero.cli.output import OutputFile, echo_json, folder_option, format_option
 from epochzero.cli.store_options import opened, store_option
 from epochzero.cli.watch_spectrum import make_spectrum
 from epochzero.errors import InputError, writing
@@ -69,7 +68,7 @@ def show(training: str, html: Path | None, method: str, form: str, store: str | 
         with writing(html):
             html.write_text(page(history, watched, name), encoding="utf-8")
     if form == "json":
-        click.echo(json.dumps(to_dict(watched), indent=2, ensure_ascii=False))
+        echo_json(to_dict(watched))
         return
     for line in render_watch.verdict(watched):
         click.echo(line)

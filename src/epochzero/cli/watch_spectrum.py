@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from epochzero.cli.layout import counted, plain, wrapped
-from epochzero.cli.output import format_option
+from epochzero.cli.output import echo_json, format_option
 
 if TYPE_CHECKING:
     from epochzero.study.neuron_spectrum import Spectrum
@@ -78,7 +77,7 @@ def make_spectrum(
 
     found = spectrum(read_activity(passing, by), read_activity(failing, by), formula)
     if form == "json":
-        click.echo(json.dumps(to_dict(found), indent=2))
+        echo_json(to_dict(found))
     else:
         _write(found, most)
 

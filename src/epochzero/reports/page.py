@@ -8,12 +8,13 @@ Source: Invisible Vulnerabilities", USENIX Security 2023).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from unicodedata import category
 
 from epochzero.errors import writing
@@ -70,6 +71,19 @@ class ReportPage:
         return [
             part for section in self.sections for part in section.parts if isinstance(part, Figure)
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyResult:
+    """The result of a study.
+
+    Attributes:
+        report: for people.
+        summary: the main numbers in their JSON form (``docs/json.md``).
+    """
+
+    report: ReportPage
+    summary: Mapping[str, Any]
 
 
 def write_report(report: ReportPage, folder: Path) -> list[Path]:

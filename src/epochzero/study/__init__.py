@@ -7,18 +7,18 @@ write_report(studied.report, Path("report/"))
 
 from __future__ import annotations
 
-from epochzero.reports.page import ReportPage, Section, write_report
+from epochzero.reports.page import ReportPage, Section, StudyResult, write_report
 from epochzero.study.corpora import CorpusBuilder, FailureCase, FailureCorpus
-from epochzero.study.failures import FailuresStudied, study_failures
+from epochzero.study.failures import study_failures
 from epochzero.study.sources import read_database, read_diagnoses, read_file, read_folder
 
 __all__ = [
     "CorpusBuilder",
     "FailureCase",
     "FailureCorpus",
-    "FailuresStudied",
     "ReportPage",
     "Section",
+    "StudyResult",
     "read_database",
     "read_diagnoses",
     "read_file",

@@ -8,15 +8,15 @@ The section "Data" names what the corpus lacks; the analyses that need it are om
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from epochzero import taxonomy
 from epochzero.reports.figures import require_matplotlib
-from epochzero.reports.page import ReportPage, Section
-from epochzero.reports.statistics import ClassAgreement, Estimate, wilson
+from epochzero.reports.page import ReportPage, Section, StudyResult
+from epochzero.reports.statistics import ClassAgreement, wilson
 from epochzero.reports.tables import Column, Row, Table
 from epochzero.study import analyses
 from epochzero.study.corpora import NOT_A_FAILURE, FailureCorpus
@@ -45,25 +45,8 @@ _SECTIONS: tuple[tuple[str, Callable[[FailureCorpus], analyses.Parts], str], ...
 """Title, analysis, and what is missing if it returns nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class FailuresStudied:
-    """A study of failures.
-
-    Attributes:
-        report: for people.
-        summary: the main numbers in their JSON form (``docs/json.md``).
-    """
-
-    report: ReportPage
-    summary: Mapping[str, Any]
-
-
-def study_failures(corpus: FailureCorpus, *, seed: int = 0) -> FailuresStudied:
+def study_failures(corpus: FailureCorpus, *, seed: int = 0) -> StudyResult:
     """Count, compare and plot the failures of a corpus.
-
-    Args:
-        corpus: the failures.
-        seed: of the bootstrap.
 
     Raises:
         InputError: matplotlib is not installed.
@@ -86,7 +69,7 @@ def study_failures(corpus: FailureCorpus, *, seed: int = 0) -> FailuresStudied:
         missing["Labels"] = "no failure is labeled"
     data = _data(corpus, failures, missing)
     report = ReportPage(f"Failures in {corpus.source}", _lead(corpus, failures), (*sections, data))
-    return FailuresStudied(report, _summary(corpus, failures, missing, agreed))
+    return StudyResult(report, _summary(corpus, failures, missing, agreed))
 
 
 def _lead(corpus: FailureCorpus, failures: FailureCorpus) -> str:
@@ -163,9 +146,9 @@ def _summary(
         "agreement": {
             word: {
                 "labelled": agreement.n,
-                "accuracy": _estimate(agreement.accuracy),
-                "macro_f1": _estimate(agreement.macro_f1),
-                "kappa": _estimate(agreement.kappa),
+                "accuracy": asdict(agreement.accuracy),
+                "macro_f1": asdict(agreement.macro_f1),
+                "kappa": asdict(agreement.kappa),
             }
             for word, agreement in agreed.items()
         },
@@ -175,7 +158,3 @@ def _summary(
 
 def _share(part: int, whole: int) -> dict[str, Any]:
     return {"count": part, "share": part / whole, "interval": wilson(part, whole)}
-
-
-def _estimate(estimate: Estimate) -> dict[str, Any]:
-    return {"value": estimate.value, "interval": estimate.interval}

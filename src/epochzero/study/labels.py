@@ -44,12 +44,7 @@ def _agreement(known: FailureCorpus, true: str, predicted: str, seed: int) -> Cl
 
 
 def labels(corpus: FailureCorpus, found: dict[str, ClassAgreement]) -> Parts:
-    """Report accuracy, macro-F1 and kappa of each word, and classes and confusions of the category.
-
-    Args:
-        corpus: as passed to `agreement_by_word`.
-        found: its result.
-    """
+    """Report accuracy, macro-F1 and kappa of each word, and classes and confusions of the category."""
     if not found:
         return []
     rows: list[Row] = []

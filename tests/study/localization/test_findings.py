@@ -104,7 +104,7 @@ def test_rankings_of_elsewhere_stand_beside_the_others_on_the_same_bugs() -> Non
 def test_no_bug_is_a_report_too() -> None:
     studied = study_localization([], TECHNIQUES, {"its fix is unknown": 2})
     assert "No bug could be localized" in to_html(studied.report)
-    assert studied.findings == []
+    assert studied.summary["findings"] == []
 
 
 def test_trained_techniques_are_judged_on_projects_that_they_were_not_trained_on() -> None:

@@ -13,7 +13,6 @@ from epochzero.code import Repository
 from epochzero.errors import InputError
 from epochzero.study.localization import (
     Measured,
-    StudyProgress,
     bugs_of,
     clones,
     measure,
@@ -34,7 +33,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def measured(
-    project: Project, work: Path, heard: list[StudyProgress] | None = None
+    project: Project, work: Path, heard: list[tuple[int, int]] | None = None
 ) -> list[Measured]:
     bugs = bugs_of(project.records)
     asked = {bug.report.id for bug in bugs}
@@ -46,7 +45,7 @@ def measured(
         TECHNIQUES,
         work,
         workers=1,
-        on_progress=hear.append,
+        on_progress=lambda *now: hear.append(now),
     )[0]
 
 
@@ -60,9 +59,9 @@ def test_releases_are_tags_whatever_their_names_hold(tmp_path: Path) -> None:
 def test_every_technique_ranks_every_bug_and_what_is_kept_is_used(
     project: Project, tmp_path: Path
 ) -> None:
-    heard: list[StudyProgress] = []
+    heard: list[tuple[int, int]] = []
     first = measured(project, tmp_path, heard)
-    assert heard[-1] == StudyProgress(1, 1, 5, 5)
+    assert heard[-1] == (5, 5)
     assert [one.bug.report.id for one in first] == [f"owner+tool#{n}" for n in range(1, 6)]
     assert all(one.ranks["bm25"] == Ranked(1, 1, 1.0) for one in first)
     assert first[0].facts.files == 5
@@ -83,11 +82,11 @@ def test_portions_of_a_project_are_the_project(
 ) -> None:
     whole = measured(project, tmp_path / "whole")
     monkeypatch.setattr(measuring, "PORTION", 2)
-    heard: list[StudyProgress] = []
+    heard: list[tuple[int, int]] = []
     portions = measured(project, tmp_path / "portions", heard)
     assert portions == whole
-    assert [(now.projects, now.bugs) for now in heard][-1] == (1, 5)
-    assert {(now.projects, now.bugs) for now in heard[:-1]} <= {(0, n) for n in range(5)}
+    assert heard[-1] == (5, 5)
+    assert set(heard[:-1]) <= {(n, 5) for n in range(5)}
     # After an end of any kind, what is there is not measured again.
     (gone, *kept) = sorted((tmp_path / "portions").glob("*.bm25.*"))
     gone.unlink()

@@ -49,12 +49,7 @@ class OutputFormat:
         raise NotImplementedError
 
     def ranking(self, found: Ranking, *, explain: bool) -> None:
-        """Print a ranking.
-
-        Args:
-            found: the ranking.
-            explain: whether to give the reasons for each place.
-        """
+        """Print a ranking."""
         raise NotImplementedError
 
     def jobs(self, found: Sequence[JobSummary]) -> None:

@@ -46,7 +46,7 @@ def workflow_command(finding: Finding, folder: Path) -> str:
 
 
 def _escaped(text: str, also: str) -> str:
-    """Percent-encode the special characters of a workflow command."""
+    """Percent-encode the special characters of a workflow command; its properties have more than its message."""
     text = text.encode("utf-8", "replace").decode()
     for character in ("%", "\r", "\n", *also):
         text = text.replace(character, f"%{ord(character):02X}")
@@ -54,22 +54,17 @@ def _escaped(text: str, also: str) -> str:
 
 
 def _diagnosis(found: Diagnosis) -> str:
-    """Return a workflow command; its properties need more escaping than its message."""
     if not found.is_failure:
-        return f"::notice title=EpochZero::{_command(' '.join([found.meaning, *found.notes]))}"
+        return f"::notice title=EpochZero::{_escaped(' '.join([found.meaning, *found.notes]), '')}"
     place = ""
     if found.user_frame and found.user_frame.line:
-        file = _command(found.user_frame.file).replace(":", "%3A").replace(",", "%2C")
+        file = _escaped(found.user_frame.file, ":,")
         place = f"file={file},line={found.user_frame.line},"
-    title = _command(title_of(found)).replace(":", "%3A").replace(",", "%2C")
+    title = _escaped(title_of(found), ":,")
     text = found.root.text.strip() if found.root else ""
     parts = [text, found.meaning, *found.fixes[:1], *found.notes]
     message = "\n".join(part for part in parts if part)
-    return f"::error {place}title={title}::{_command(message)}"
-
-
-def _command(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return f"::error {place}title={title}::{_escaped(message, '')}"
 
 
 FORMAT = _GitHub()

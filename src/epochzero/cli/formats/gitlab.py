@@ -6,14 +6,12 @@ Source: GitLab's documentation, "Code Quality report format".
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from epochzero.cli.finding_labels import place_path
 from epochzero.cli.formats import OutputFormat
+from epochzero.cli.output import echo_json
 
 if TYPE_CHECKING:
     from epochzero.check import CheckResult
@@ -25,7 +23,7 @@ _SEVERITIES = {"error": "critical", "warning": "minor"}
 class _GitLab(OutputFormat):
     def findings(self, found: CheckResult, *, folder: Path, verbose: bool, seconds: float) -> None:
         issues = [_issue(finding, folder) for finding in found.findings]
-        click.echo(json.dumps(issues, indent=2, ensure_ascii=False))
+        echo_json(issues)
 
 
 def _issue(finding: Finding, folder: Path) -> dict[str, Any]:

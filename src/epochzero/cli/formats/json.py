@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import click
 
 from epochzero.cli.formats import OutputFormat
 from epochzero.cli.output import echo_json
@@ -27,13 +24,13 @@ class _Json(OutputFormat):
     def diagnoses(self, found: Iterable[Diagnosis], *, top: int, many: bool) -> None:
         results = [diagnosis.to_dict() for diagnosis in found]
         value = results if many else results[0]
-        click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+        echo_json(value)
 
     def ranking(self, found: Ranking, *, explain: bool) -> None:
         echo_json(found.to_dict())
 
     def jobs(self, found: Sequence[JobSummary]) -> None:
-        click.echo(json.dumps([asdict(job) for job in found], indent=2))
+        echo_json([asdict(job) for job in found])
 
 
 FORMAT = _Json()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-import click
-
 from epochzero.cli.formats import OutputFormat
+from epochzero.cli.output import echo_json
 
 if TYPE_CHECKING:
     from epochzero.diagnose import Diagnosis
@@ -19,11 +17,11 @@ if TYPE_CHECKING:
 class _JsonLines(OutputFormat):
     def diagnoses(self, found: Iterable[Diagnosis], *, top: int, many: bool) -> None:
         for diagnosis in found:
-            click.echo(json.dumps(diagnosis.to_dict(), ensure_ascii=False))
+            echo_json(diagnosis.to_dict(), indent=None)
 
     def jobs(self, found: Sequence[JobSummary]) -> None:
         for job in found:
-            click.echo(json.dumps(asdict(job)))
+            echo_json(asdict(job), indent=None)
 
 
 FORMAT = _JsonLines()

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from epochzero import taxonomy
 from epochzero.cli import layout
-from epochzero.cli.diagnosis_labels import consequences, origin, term_title, title_of
+from epochzero.cli.diagnosis_labels import consequences, origin, title_of
 from epochzero.cli.finding_labels import kind_of, number_of, places_text
 from epochzero.cli.formats import OutputFormat
 from epochzero.cli.ranking_labels import (
@@ -87,7 +88,7 @@ def _diagnosis(found: Diagnosis, top: int) -> str:
         code = f": {layout.code(frame.code)}" if frame.code else ""
         lines += [f"**Your code** {place}{code}", ""]
     lines += [f"{number}. {layout.escaped(fix)}" for number, fix in enumerate(found.fixes[:top], 1)]
-    lines += ["", f"**Retry** {term_title('retries', found.retry)}. {found.retry_reason}"]
+    lines += ["", f"**Retry** {taxonomy.retries()[found.retry].title}. {found.retry_reason}"]
     if found.cascade:
         lines += ["", "**Then**", ""]
         lines += [f"- {layout.escaped(line)}" for line in consequences(found.cascade, top)]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from epochzero.store.queries import JobSummary
 
 
-class _Text(OutputFormat):
+class _TextFormat(OutputFormat):
     def findings(self, found: CheckResult, *, folder: Path, verbose: bool, seconds: float) -> None:
         from epochzero.cli.render_findings import lines
 
@@ -48,4 +48,4 @@ def _echo(lines: Iterator[str]) -> None:
         click.echo(line)
 
 
-FORMAT = _Text()
+FORMAT = _TextFormat()

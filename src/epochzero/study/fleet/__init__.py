@@ -8,4 +8,4 @@ from __future__ import annotations
 
 from epochzero.study.fleet.assumptions import FleetAssumption, assumptions, with_own
 from epochzero.study.fleet.model import Outcome, expected, simulated
-from epochzero.study.fleet.report import FleetStudied, study_fleet
+from epochzero.study.fleet.report import study_fleet

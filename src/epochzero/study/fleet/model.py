@@ -90,13 +90,7 @@ def _kinds(p: Values) -> list[_Kind]:
 
 
 def simulated(p: Values, jobs: int, generator: np.random.Generator) -> Outcome:
-    """Simulate every job of a fleet.
-
-    Args:
-        p: a value for each assumption.
-        jobs: number of jobs.
-        generator: random number generator.
-    """
+    """Simulate every job of a fleet."""
     kinds = _kinds(p)
     counts = generator.multinomial(jobs, _normalized([kind.share for kind in kinds]))
     outcome = Outcome()
@@ -145,12 +139,7 @@ def _sum(hours: Hours) -> float:
 
 
 def expected(p: Values, jobs: int) -> Outcome:
-    """Return the exact expectation of `simulated`.
-
-    Args:
-        p: a value for each assumption.
-        jobs: number of jobs.
-    """
+    """Return the exact expectation of `simulated`."""
     outcome = Outcome()
     for kind in _kinds(p):
         count = jobs * kind.share

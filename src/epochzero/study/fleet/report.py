@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from epochzero.reports.figures import Figure, ranges, require_matplotlib
-from epochzero.reports.page import ReportPage, Section
+from epochzero.reports.page import ReportPage, Section, StudyResult
 from epochzero.reports.tables import Column, Row, Table
 from epochzero.study.fleet.assumptions import FleetAssumption, draw
 from epochzero.study.fleet.model import Outcome, expected, simulated
@@ -28,19 +27,6 @@ _TOOLS: tuple[tuple[str, str, Callable[[Outcome], float], Callable[[Outcome], fl
 """Name, title, GPU hours saved, working hours saved."""
 
 
-@dataclass(frozen=True, slots=True)
-class FleetStudied:
-    """A study of a fleet.
-
-    Attributes:
-        report: for people.
-        summary: the main numbers in their JSON form (``docs/json.md``).
-    """
-
-    report: ReportPage
-    summary: Mapping[str, Any]
-
-
 def study_fleet(
     given: Mapping[str, FleetAssumption],
     jobs_per_day: Sequence[int],
@@ -49,7 +35,7 @@ def study_fleet(
     seed: int = 0,
     draws: int = DRAWS,
     on_progress: Callable[[str, int, int], object] = lambda *_: None,
-) -> FleetStudied:
+) -> StudyResult:
     """Simulate fleets, each many times with different values of the assumptions.
 
     Args:
@@ -81,7 +67,7 @@ def study_fleet(
     )
     summary = _summary(fleets, days, draws, seed)
     lead = _lead(fleets[largest], largest, days)
-    return FleetStudied(ReportPage("What checking, retrying and diagnosing save", lead, sections), summary)  # fmt: skip
+    return StudyResult(ReportPage("What checking, retrying and diagnosing save", lead, sections), summary)  # fmt: skip
 
 
 def _percentiles(values: Sequence[float]) -> tuple[float, float, float]:

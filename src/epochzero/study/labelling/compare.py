@@ -98,14 +98,7 @@ def disagreements(
 def compare(
     scheme: Scheme, items: Sequence[LabelItem], annotators: Mapping[str, Labels], *, seed: int = 0
 ) -> tuple[QuestionAgreement, ...]:
-    """Compute the agreement on each question that two annotators answered for some record.
-
-    Args:
-        scheme: the questions.
-        items: the records.
-        annotators: their labels, by name.
-        seed: of the bootstrap.
-    """
+    """Compute the agreement on each question that two annotators answered for some record."""
     records = [record.answers for record in _labelled(scheme, items, annotators)]
     found = []
     for question in scheme.questions:

@@ -20,11 +20,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 class LabelFolder:
-    """The labels of a file of records, or of a directory of logs.
-
-    Args:
-        source: the file or directory.
-    """
+    """The labels of a file of records, or of a directory of logs."""
 
     def __init__(self, source: Path) -> None:
         self.path = source.with_name(source.name + ".labels") if source.name else source / ".labels"

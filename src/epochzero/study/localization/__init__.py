@@ -14,12 +14,11 @@ from epochzero.study.localization.findings import StudyFinding
 from epochzero.study.localization.measuring import (
     DEFAULT_TECHNIQUES,
     Measured,
-    StudyProgress,
     measure,
 )
 from epochzero.study.localization.readers import Reports, read_reports
 from epochzero.study.localization.selection import BugSelection, select
-from epochzero.study.localization.study import LocalizationStudied, study_localization
+from epochzero.study.localization.study import study_localization
 from epochzero.study.localization.subjects import StudyBug, subjects_of
 
 __all__ = [
@@ -27,12 +26,10 @@ __all__ = [
     "TREES",
     "Bug",
     "BugSelection",
-    "LocalizationStudied",
     "Measured",
     "Reports",
     "StudyBug",
     "StudyFinding",
-    "StudyProgress",
     "bug_of",
     "bugs_of",
     "clones",

@@ -19,9 +19,6 @@ Rankings = Mapping[str, Mapping[str, Sequence[str]]]
 def read_rankings(path: Path) -> tuple[Rankings, Mapping[str, int]]:
     """Read the rankings of a JSON Lines file with ``id``, ``technique`` and ``files``.
 
-    Args:
-        path: the file.
-
     Returns:
         The rankings, and the number of unusable lines by reason.
 

@@ -10,7 +10,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from statistics import fmean
@@ -79,16 +79,6 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class StudyProgress:
-    """Progress of a measurement: finished and total projects and bugs."""
-
-    projects: int
-    of_projects: int
-    bugs: int
-    of_bugs: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Job:
     """A portion of a project: ``asked`` of its bugs; the others are past reports."""
 
@@ -103,11 +93,6 @@ class _Job:
     def project(self) -> str:
         """``owner+name``."""
         return self.bugs[0].project
-
-    @property
-    def size(self) -> int:
-        """Number of bugs to measure."""
-        return len(self.asked)
 
     def result_file(self, part: str) -> Path:
         """Return the file of a technique, or of the facts."""
@@ -135,7 +120,7 @@ def measure(
     engine: str = "local",
     workers: int | None = None,
     address: str | None = None,
-    on_progress: Callable[[StudyProgress], object] = lambda _: None,
+    on_progress: Callable[[int, int], object] = lambda done, of: None,
 ) -> tuple[list[Measured], Mapping[str, int]]:
     """Rank bugs by each technique.
 
@@ -150,7 +135,7 @@ def measure(
             clones at the same path.
         workers: number of concurrent workers; by default the number of cores.
         address: of a Ray cluster; if None, one is started on this machine.
-        on_progress: called with the progress whenever bugs of a project are finished.
+        on_progress: called with the number of finished bugs and the total.
 
     Returns:
         The measured bugs, by id, and the number of bugs that could not be measured, by reason.
@@ -177,7 +162,7 @@ def measure(
         else:
             jobs += [
                 _Job(own, frozenset(part), clone, work, tree, tuple(techniques))
-                for part in _portions(ids)
+                for part in (ids[at : at + PORTION] for at in range(0, len(ids), PORTION))
             ]
     try:
         work.mkdir(parents=True, exist_ok=True)
@@ -199,21 +184,18 @@ def _opened(bug: Bug) -> float:
 def _done(
     jobs: Sequence[_Job],
     open_engine: Callable[[], ProcessEngine],
-    on_progress: Callable[[StudyProgress], object],
+    on_progress: Callable[[int, int], object],
 ) -> Iterator[tuple[list[Measured], Counter[str]]]:
     """Yield stored results first, then computed ones, largest portions first."""
-    left = Counter(job.project for job in jobs)
-    progress = StudyProgress(0, len(left), 0, sum(job.size for job in jobs))
+    total, finished = sum(len(job.asked) for job in jobs), 0
 
     def done(job: _Job) -> tuple[list[Measured], Counter[str]]:
-        nonlocal progress
-        left[job.project] -= 1
-        projects = sum(not count for count in left.values())
-        progress = replace(progress, projects=projects, bugs=progress.bugs + job.size)
-        on_progress(progress)
+        nonlocal finished
+        finished += len(job.asked)
+        on_progress(finished, total)
         return _joined(job)
 
-    on_progress(progress)
+    on_progress(0, total)
     waiting = []
     for job in jobs:
         if _missing(job):
@@ -224,17 +206,13 @@ def _done(
         return
     engine = open_engine()
     try:
-        for job, computed in each(engine, _compute, sorted(waiting, key=lambda job: -job.size)):
+        largest_first = sorted(waiting, key=lambda job: -len(job.asked))
+        for job, computed in each(engine, _compute, largest_first):
             for part, result in (computed or {}).items():
                 _store(job.result_file(part), result)
             yield done(job)
     finally:
         engine.close()
-
-
-def _portions(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(ids), PORTION):
-        yield ids[start : start + PORTION]
 
 
 def _is_repository(clone: Path) -> bool:
@@ -266,7 +244,7 @@ def _fetched(clone: Path) -> float:
 def _joined(job: _Job) -> tuple[list[Measured], Counter[str]]:
     facts = _read(job.result_file(_FACTS))
     if facts is None:
-        return [], Counter({KILLED: job.size})
+        return [], Counter({KILLED: len(job.asked)})
     ranks = {
         name: (_read(job.result_file(name)) or {"bugs": {}})["bugs"] for name in job.techniques
     }

@@ -8,13 +8,12 @@ omitted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from typing import Any
 
 from epochzero.locate.ranker import LEARNED
 from epochzero.reports.figures import require_matplotlib
-from epochzero.reports.page import ReportPage, Section
-from epochzero.reports.statistics import Estimate
+from epochzero.reports.page import ReportPage, Section, StudyResult
 from epochzero.reports.tables import Column, Row, Table
 from epochzero.study.analyses import Parts
 from epochzero.study.comparison import require_scipy
@@ -48,21 +47,6 @@ _WITHOUT = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LocalizationStudied:
-    """A study of localization.
-
-    Attributes:
-        report: for people.
-        findings: findings of Jahan et al. with their verdicts for these bugs.
-        summary: the main numbers in their JSON form (``docs/json.md``).
-    """
-
-    report: ReportPage
-    findings: Sequence[StudyFinding]
-    summary: Mapping[str, Any]
-
-
 def study_localization(
     subjects: Sequence[StudyBug],
     techniques: Sequence[str],
@@ -71,7 +55,7 @@ def study_localization(
     external: Sequence[str] = (),
     source: str = "bug reports",
     seed: int = 0,
-) -> LocalizationStudied:
+) -> StudyResult:
     """Compare techniques over kinds of systems, projects and bugs.
 
     Args:
@@ -107,9 +91,8 @@ def study_localization(
         )
     sections.append(_data(subjects, left_out, missing))
     report = ReportPage(f"Localization of {source}", _lead(subjects, found), sections)
-    return LocalizationStudied(
-        report, found, _summary(subjects, (*techniques, *external), left_out, missing, found, seed)
-    )
+    summary = _summary(subjects, (*techniques, *external), left_out, missing, found, seed)
+    return StudyResult(report, summary)
 
 
 def _lead(subjects: Sequence[StudyBug], found: Sequence[StudyFinding]) -> str:
@@ -195,7 +178,7 @@ def _summary(
         "extrinsic": {"extrinsic": out, "intrinsic": within},
         "findings": [
             {"text": finding.text, "source": finding.source, "measure": finding.measure, "bugs": finding.n,
-             **_estimate(finding.value), "verdict": finding.verdict, "why": finding.why}
+             **asdict(finding.value), "verdict": finding.verdict, "why": finding.why}
             for finding in found
         ],
         "missing": dict(missing),
@@ -204,8 +187,4 @@ def _summary(
 
 def _scores(own: Sequence[StudyBug], name: str, seed: int) -> dict[str, Any]:
     found = scores_of(own, name, seed)
-    return {"bugs": found.n, "mrr": found.reciprocal_rank, "map": _estimate(found.precision)}
-
-
-def _estimate(estimate: Estimate) -> dict[str, Any]:
-    return {"value": estimate.value, "interval": estimate.interval}
+    return {"bugs": found.n, "mrr": found.reciprocal_rank, "map": asdict(found.precision)}

@@ -75,11 +75,7 @@ class Epoch:
 
 
 class Recent:
-    """The last values of each quantity, in blocks of a given length.
-
-    Args:
-        length: of a block.
-    """
+    """The last values of each quantity, in blocks of a given length."""
 
     def __init__(self, length: int) -> None:
         self._length = length

@@ -44,9 +44,6 @@ class Reports:
 def read_reports(path: Path) -> Reports:
     """Read the bug reports of a file or directory, whose format is detected.
 
-    Args:
-        path: a file or a directory.
-
     Raises:
         InputError: it cannot be read, or its format is unknown.
     """
