@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 _INHERITED = object()
@@ -31,3 +32,15 @@ class Patches:
         """Restores the originals, the latest first."""
         while self._undo:
             self._undo.pop()()
+
+
+@contextmanager
+def replaced(owner: Any, attributes: Mapping[str, Any]) -> Iterator[None]:
+    """Replace attributes of a class or module while the context lasts."""
+    patches = Patches()
+    for name, value in attributes.items():
+        patches.put(owner, name, value)
+    try:
+        yield
+    finally:
+        patches.remove()

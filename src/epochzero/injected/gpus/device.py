@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from epochzero.injected.gpus.replacement import replaced
+from epochzero.injected.patches import replaced
 
 # Streaming multiprocessors by capability, of the largest card (NVIDIA's data sheets).
 _PROCESSORS = {

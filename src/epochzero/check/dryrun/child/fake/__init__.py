@@ -29,7 +29,7 @@ from epochzero.check.dryrun.child.fake.values import known, unknown_tensor
 from epochzero.check.dryrun.child.trace import TraceRecorder, user_place
 from epochzero.injected.compilation import UNCOMPILED
 from epochzero.injected.gpus.device import pretended
-from epochzero.injected.gpus.replacement import replaced
+from epochzero.injected.patches import replaced
 
 
 class FakeGpuFacts:

@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 from torch.utils._pytree import tree_map
 
-from epochzero.injected.gpus.replacement import replaced
+from epochzero.injected.patches import replaced
 
 FIRST_BUCKET_BYTES = 1 << 20  # torch/distributed: _DEFAULT_FIRST_BUCKET_BYTES
 

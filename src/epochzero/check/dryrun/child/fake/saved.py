@@ -20,7 +20,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from epochzero.check.dryrun.child.fake.mode import current
 from epochzero.check.dryrun.child.fake.values import known, remember
 from epochzero.check.dryrun.child.resume import path_of
-from epochzero.injected.gpus.replacement import replaced
+from epochzero.injected.patches import replaced
 
 _sizes: list[dict[int, int]] = []
 """Of the files that are being saved: the bytes of each storage in them."""
