@@ -7,6 +7,7 @@ Nothing else names a format, so a new one is one new file.
 from __future__ import annotations
 
 import pkgutil
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -134,6 +135,46 @@ def needed(module: str, purpose: str) -> ModuleType:
     except ImportError as error:
         package = {"PIL.Image": "pillow"}.get(module, module.partition(".")[0])
         raise InputError(f"{purpose} requires {package}: pip install 'epochzero[data]'") from error
+
+
+FILES_AT_ONCE = 1000
+MEASURED_FILES = 1000
+"""So many files of a table are decoded and measured at most, from all over it."""
+Measured = dict[str, list[float]]
+
+
+def file_batches(
+    files: Sequence[Path],
+    faults: Faults,
+    names: Sequence[str],
+    read: Callable[[Path, Faults, Measured | None], Sequence[Any] | None],
+) -> Iterator[Batch]:
+    """The batches of a format whose records are files.
+
+    Args:
+        files: of a table.
+        faults: where broken files are noted.
+        names: of the columns.
+        read: the values of one file; it adds to the numbers that are measured, of files that are decoded.
+    """
+    decoded = frozenset(files[:: -(-len(files) // MEASURED_FILES)] if files else ())
+    for start in range(0, len(files), FILES_AT_ONCE):
+        measured: Measured = {}
+        seen = [
+            (file, values)
+            for file in files[start : start + FILES_AT_ONCE]
+            if (values := read(file, faults, measured if file in decoded else None))
+        ]
+        if seen:
+            columns = zip(*(values for _, values in seen), strict=True)
+            named = dict(zip(names, columns, strict=True))
+            yield Batch([file for file, _ in seen], 1, named, measured)
+
+
+def copy_file(source: Path, records: Sequence[int], target: Path) -> None:
+    """Writes the only record of a file; see `Format.copy`."""
+    if records:
+        shutil.copyfile(source, target)
 
 
 def batches(

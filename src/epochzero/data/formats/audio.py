@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,34 +10,22 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from epochzero.data.formats import Batch, Faults, Format
+from epochzero.data.formats import Batch, Faults, Format, Measured, copy_file, file_batches
 from epochzero.data.model import DataTable
 
-FILES = 1000
-# So much is measured: the start of so many files of a table, from all over it.
-MEASURED, MEASURED_S = 1000, 10
+# So much is measured: the start of a file.
+MEASURED_S = 10
 SILENCE_DB = -120.0
 NAMES = ("rate", "channels", "bits", "seconds", "encoding")
 ENCODINGS = {1: "pcm", 3: "float", 6: "a-law", 7: "mu-law", 0xFFFE: "extensible"}
 
 
 def _read(files: Sequence[Path], faults: Faults) -> Iterator[Batch]:
-    decoded = frozenset(files[:: -(-len(files) // MEASURED)] if files else ())
-    for start in range(0, len(files), FILES):
-        measured: dict[str, list[float]] = {}
-        read = [
-            (file, seen)
-            for file in files[start : start + FILES]
-            if (seen := _header(file, faults, measured if file in decoded else None))
-        ]
-        if read:
-            columns = zip(*(seen for _, seen in read), strict=True)
-            named = dict(zip(NAMES, columns, strict=True))
-            yield Batch([file for file, _ in read], 1, named, measured)
+    return file_batches(files, faults, NAMES, _header)
 
 
 def _header(
-    file: Path, faults: Faults, measured: dict[str, list[float]] | None
+    file: Path, faults: Faults, measured: Measured | None
 ) -> tuple[int, int, int, float, str] | None:
     """The values of `NAMES`; of a broken file nothing."""
     try:
@@ -125,9 +112,4 @@ def _write(path: Path, table: DataTable, columns: Mapping[str, Sequence[Any]]) -
         (folder / f"{number:05}.wav").write_bytes(header + content)
 
 
-def _copy(source: Path, records: Sequence[int], target: Path) -> None:
-    if records:
-        shutil.copyfile(source, target)
-
-
-FORMAT = Format("audio", (".wav",), _read, _write, _copy, record_is_file=True)
+FORMAT = Format("audio", (".wav",), _read, _write, copy_file, record_is_file=True)

@@ -9,7 +9,6 @@ decoder takes for a picture as often as not: they are looked for.
 
 from __future__ import annotations
 
-import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,13 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from epochzero.data.formats import Batch, Faults, Format, needed
+from epochzero.data.formats import Batch, Faults, Format, Measured, copy_file, file_batches, needed
 from epochzero.data.model import DataTable
 
-# Read together, as a batch.
-FILES = 1000
-# So many files of a table are decoded at most, from all over it.
-DECODED = 1000
 # How the files of a format end; those of others are not looked at.
 ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND", "GIF": b"\x3b"}
 TAIL_BYTES = 4096
@@ -36,23 +31,11 @@ SUFFIXES = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "BMP": ".bmp", "TIFF":
 
 
 def _read(files: Sequence[Path], faults: Faults) -> Iterator[Batch]:
-    decoded = frozenset(files[:: -(-len(files) // DECODED)] if files else ())
-    for start in range(0, len(files), FILES):
-        measured: dict[str, list[float]] = {}
-        read = [
-            (file, seen)
-            for file in files[start : start + FILES]
-            if (seen := _header(file, faults, measured if file in decoded else None))
-        ]
-        if read:
-            names = ("width", "height", "mode", "format")
-            columns = zip(*(seen for _, seen in read), strict=True)
-            named = dict(zip(names, columns, strict=True))
-            yield Batch([file for file, _ in read], 1, named, measured)
+    return file_batches(files, faults, ("width", "height", "mode", "format"), _header)
 
 
 def _header(
-    file: Path, faults: Faults, measured: dict[str, list[float]] | None
+    file: Path, faults: Faults, measured: Measured | None
 ) -> tuple[int, int, str, str] | None:
     """Width, height, mode and format; of a broken file nothing. What is to be measured is decoded."""
     pillow = needed("PIL.Image", "reading images")
@@ -170,16 +153,11 @@ def _save(image: Any, forms: Sequence[str], stem: Path) -> None:
     image.convert("RGB").save(stem.with_suffix(".png"))
 
 
-def _copy(source: Path, records: Sequence[int], target: Path) -> None:
-    if records:
-        shutil.copyfile(source, target)
-
-
 FORMAT = Format(
     "images",
     (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp"),
     _read,
     _write,
-    _copy,
+    copy_file,
     record_is_file=True,
 )
