@@ -41,8 +41,7 @@ from epochzero.run.records.model import Conclusion, End, Output, Sample, Start
 from epochzero.run.reports.upload import Destination, send_attempt
 from epochzero.store.database import Database, open_database
 from epochzero.store.job_details import read_log
-from epochzero.store.schema import AttemptRow, FailureRow, JobRow, Rank
-from epochzero.store.schema import Sample as SampleRow
+from epochzero.store.schema import AttemptRow, FailureRow, JobRow, Rank, SampleRow
 from epochzero.store.teams import add_team, add_token
 from epochzero.web.client import Client
 

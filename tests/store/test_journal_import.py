@@ -38,7 +38,7 @@ def server() -> Iterator[Any]:
 
 def _samples(database: Database) -> int:
     with database.read() as session:
-        return session.scalar(select(func.count()).select_from(schema.Sample)) or 0
+        return session.scalar(select(func.count()).select_from(schema.SampleRow)) or 0
 
 
 def _stored(address: str, at_least: int) -> int:

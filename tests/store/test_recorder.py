@@ -88,7 +88,7 @@ def test_a_job_with_a_name_that_no_index_takes_is_kept(database: Database, runs:
     (job,) = find_jobs(database)
     assert len(job.name) == 300
     with database.read() as session:
-        assert [len(kept) for kept in session.scalars(select(schema.Output.name))] == [300]
+        assert [len(kept) for kept in session.scalars(select(schema.OutputRow.name))] == [300]
 
 
 def test_a_retry_is_an_attempt_of_the_same_job(database: Database, runs: Runs) -> None:
@@ -128,7 +128,7 @@ def test_many_may_take_in_the_same_journals_at_once(address: str, runs: Runs) ->
     database = open_database(address)
     assert _count(database, schema.JobRow) == 1
     assert _count(database, schema.Rank) == 8
-    assert _count(database, schema.Sample) == 80
+    assert _count(database, schema.SampleRow) == 80
     assert _count(database, schema.FailureRow) == 8
     database.close()
 
@@ -159,7 +159,7 @@ def test_a_killed_recorder_leaves_no_record_out_and_none_twice(address: str, run
     database = open_database(address)
     take_in(database, journal)
     with database.read() as session:
-        texts = session.scalars(select(schema.Note.text).order_by(schema.Note.sequence)).all()
+        texts = session.scalars(select(schema.NoteRow.text).order_by(schema.NoteRow.sequence)).all()
     database.close()
     assert [int(text) for text in texts] == list(range(20_000))
 

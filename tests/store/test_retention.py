@@ -69,7 +69,7 @@ def test_one_job_goes_whole_and_what_others_share_stays(filled: Database, runs: 
     assert _log(filled, "well") == b"hello\nworld\n"
     delete_job(filled, "well")
     with filled.read() as session:
-        for table in (schema.Chunk, schema.OutputChunk, schema.FailureRow, schema.Sample):
+        for table in (schema.Chunk, schema.OutputChunk, schema.FailureRow, schema.SampleRow):
             assert session.scalar(select(func.count()).select_from(table)) == 0
 
 

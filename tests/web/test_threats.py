@@ -19,8 +19,8 @@ from epochzero import zstd
 from epochzero.run.reports import webhook_client
 from epochzero.run.reports.webhook_client import post, refusal
 from epochzero.store.teams import tokens
-from epochzero.web.api import cells
 from epochzero.web.app import create_app
+from epochzero.web.exports import cell
 from epochzero.web.limits import Buckets
 from epochzero.web.settings import ServerLimits, Settings
 from epochzero.web.validation import cleaned
@@ -447,7 +447,7 @@ def test_a_team_without_room_is_told_when_to_come_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])
 def test_no_text_becomes_a_formula_in_a_table(text: str) -> None:
-    assert cells([text, 5, -5.0]) == [f"'{text}", 5, -5.0]
+    assert [cell(value) for value in (text, 5, -5.0)] == [f"'{text}", 5, -5.0]
 
 
 def test_the_service_s_own_log_has_a_line_a_request_and_no_secret(

@@ -40,11 +40,7 @@ class Act:
 def note(
     database: Database, team: str, who: str, action: str, what: str = "", *, address: str = ""
 ) -> None:
-    """Writes an entry to the audit log.
-
-    Raises:
-        StoreError: the store cannot be written.
-    """
+    """Writes an entry to the audit log."""
     with database.write() as session:
         note_in(session, team, who, action, what, address=address)
 

@@ -34,7 +34,6 @@ def back_up(database: Database, file: Path) -> int:
 
     Raises:
         InputError: the file cannot be written or already exists.
-        StoreError: the database does not respond.
     """
     making = file.with_name(file.name + ".part")
     if file.exists():
@@ -66,7 +65,6 @@ def restore(database: Database, file: Path) -> int:
 
     Raises:
         InputError: the file is not a backup, is truncated or has another version; or the store is not empty.
-        StoreError: the store cannot be written.
     """
     try:
         with (

@@ -85,12 +85,8 @@ def uncounted(database: Database, team: str, *, now: float) -> list[tuple[int, i
     """The missing sums, each by its number of days and its first day: blocks, newest first; without any, windows.
 
     Args:
-        database: the store.
         team: the team whose jobs are counted.
         now: seconds since the epoch; the current day is excluded.
-
-    Raises:
-        StoreError: the database does not respond.
     """
     today = int(now // DAY_S)
     with database.read() as session:
@@ -118,13 +114,9 @@ def sum_up(database: Database, team: str, missing: tuple[int, int], *, now: floa
     """Computes missing or outdated sums.
 
     Args:
-        database: the store.
         team: the team whose jobs are counted.
         missing: from `uncounted`; of a block, the sums of its past days are computed too.
         now: as for `uncounted`.
-
-    Raises:
-        StoreError: the store cannot be written.
     """
     days, block = missing
     with database.write() as session:

@@ -65,11 +65,7 @@ class EnvironmentDifference:
 
 
 def target_counts(database: Database, team: str, period: Period) -> list[TargetCount]:
-    """The targets of the jobs of a period, those with the most jobs first.
-
-    Raises:
-        StoreError: the database does not respond.
-    """
+    """The targets of the jobs of a period, those with the most jobs first."""
     with database.read() as session:
         jobs = jobs_of(session, team, period).c
         failed = jobs.state.in_(FAILED)
@@ -93,7 +89,6 @@ def environment(database: Database, team: str, word: str) -> JobEnvironment:
 
     Raises:
         InputError: no such environment, or another form.
-        StoreError: the database does not respond.
     """
     kind, _, name = word.partition(":")
     columns = {"job": JobRow.id, "target": JobRow.target, "host": JobRow.host}

@@ -24,11 +24,11 @@ _OF_RANK = (
     schema.FailureRow,
     schema.FindingRow,
     schema.RankedPlace,
-    schema.Sample,
+    schema.SampleRow,
     schema.ProgressRow,
     schema.EventRow,
     schema.DecisionRow,
-    schema.Note,
+    schema.NoteRow,
 )
 _AT_ONCE = 20_000
 
@@ -41,7 +41,6 @@ def export(
     """Writes the jobs that match a filter, with all their records.
 
     Args:
-        database: the store.
         folder: output directory; created if it does not exist.
         form: one of `FORMATS`.
         wanted: the filter.
@@ -51,7 +50,6 @@ def export(
 
     Raises:
         InputError: a file cannot be written, or the format is Parquet and pyarrow is not installed.
-        StoreError: the database does not respond.
     """
     write = _WRITERS[form]
     counts: dict[str, int] = {}

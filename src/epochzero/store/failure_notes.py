@@ -68,7 +68,6 @@ def known(database: Database, team: str, fingerprint: str) -> Known:
 
     Raises:
         InputError: the team has no such issue.
-        StoreError: the database does not respond.
     """
     notes = (
         select(KnownFailureNote)
@@ -91,11 +90,7 @@ def known(database: Database, team: str, fingerprint: str) -> Known:
 
 
 def merged_with(database: Database, team: str, fingerprint: str) -> tuple[str, ...]:
-    """A fingerprint, followed by those that are merged into it.
-
-    Raises:
-        StoreError: the database does not respond.
-    """
+    """A fingerprint, followed by those that are merged into it."""
     with database.read() as session:
         return fingerprint, *session.scalars(_merged_into(team, fingerprint))
 
@@ -105,7 +100,6 @@ def add_note(database: Database, team: str, fingerprint: str, author: str, text:
 
     Raises:
         InputError: the team has no failure with this fingerprint.
-        StoreError: the store cannot be written.
     """
     with database.write() as session:
         _check(session, team, fingerprint)
@@ -122,7 +116,6 @@ def resolve(
     """Marks a fingerprint as resolved; an empty text reopens it.
 
     Args:
-        database: the store.
         team: of the failure.
         fingerprint: of the failure.
         who: resolved it.
@@ -131,7 +124,6 @@ def resolve(
 
     Raises:
         InputError: the team has no failure with this fingerprint.
-        StoreError: the store cannot be written.
     """
     with database.write() as session:
         row = _row(session, team, fingerprint)
@@ -147,7 +139,6 @@ def merge(database: Database, team: str, fingerprint: str, into: str) -> None:
 
     Raises:
         InputError: the team has no failure with one of them, or they are merged in the other direction.
-        StoreError: the store cannot be written.
     """
     with database.write() as session:
         if into:

@@ -12,9 +12,8 @@ from sqlalchemy.orm import Session
 from epochzero.errors import InputError
 from epochzero.store.daily_counts import END, Period, failures_of
 from epochzero.store.database import Database
-from epochzero.store.failure_notes import Remark, known
+from epochzero.store.failure_notes import Known, Remark, known
 from epochzero.store.issue_changes import IssueChange, changes_with
-from epochzero.store.issues import IssueState
 from epochzero.store.queries import of_team
 from epochzero.store.schema import AttemptRow, FailureRow, JobRow, KnownFailure, Rank
 
@@ -29,42 +28,28 @@ class FailureDetails:
 
     Attributes:
         fingerprints: the fingerprint, then those merged into it.
-        merged_into: the fingerprint that it is merged into; empty for none.
+        issue: what the team has recorded about it.
         jobs, gpu_hours: totals over all time.
-        first, first_job, first_commit: start, ID and commit of the first job ever, which may be deleted.
+        first: start of the first job ever, which may be deleted.
         last: start of the last job.
-        state, owner: of the issue; see `epochzero.store.issues`.
         users, hosts: affected users and hosts; only those of the most recent jobs if there are many.
         diagnosis: of the last job.
-        resolved_commit: commit or version with the fix.
-        regressed: when it was reopened.
-        ignored_until: until when it is hidden.
         returned: number of jobs with this failure since one reopened it.
         changes: what changed with the first failures.
     """
 
     fingerprint: str
     fingerprints: tuple[str, ...]
-    merged_into: str
+    issue: Known
     category: str
     title: str
     jobs: int
     gpu_hours: float
     first: float
-    first_job: str
-    first_commit: str
     last: float
-    state: IssueState
-    owner: str
     users: tuple[tuple[str, int], ...]
     hosts: tuple[tuple[str, int], ...]
     diagnosis: dict[str, Any]
-    resolution: str
-    resolved_by: str
-    resolved: float | None
-    resolved_commit: str
-    regressed: float | None
-    ignored_until: float | None
     returned: int
     changes: tuple[IssueChange, ...]
     remarks: tuple[Remark, ...]
@@ -75,7 +60,6 @@ def failure_details(database: Database, team: str, fingerprint: str) -> FailureD
 
     Raises:
         InputError: no job of the team failed with this fingerprint.
-        StoreError: the database does not respond.
     """
     issue = known(database, team, fingerprint)
     every = (fingerprint, *issue.also)
@@ -94,26 +78,16 @@ def failure_details(database: Database, team: str, fingerprint: str) -> FailureD
         return FailureDetails(
             fingerprint=fingerprint,
             fingerprints=every,
-            merged_into=issue.merged_into,
+            issue=issue,
             category=newest.category,
             title=newest.title,
             jobs=jobs,
             gpu_hours=hours,
             first=first,
-            first_job=issue.first_job,
-            first_commit=issue.first_commit,
             last=last,
-            state=issue.state,
-            owner=issue.owner,
             users=_who(session, ours, JobRow.user),
             hosts=_who(session, ours, JobRow.host),
             diagnosis=_diagnosis(session, newest.id),
-            resolution=issue.resolution,
-            resolved_by=issue.resolved_by,
-            resolved=issue.resolved,
-            resolved_commit=issue.resolved_commit,
-            regressed=issue.regressed,
-            ignored_until=issue.ignored_until,
             returned=0 if back is None else _totals(session, team, every, Period(back, END))[0],
             changes=changes_with(session, team, every, newest.name, first),
             remarks=tuple(sorted(remarks, key=lambda remark: remark.time)),
@@ -131,11 +105,7 @@ def _totals(
 
 
 def newest_fixes(database: Database, team: str, fingerprints: Sequence[str]) -> dict[str, str]:
-    """The first fix that the diagnosis of the newest job with each fingerprint suggests, if any.
-
-    Raises:
-        StoreError: the database does not respond.
-    """
+    """The first fix that the diagnosis of the newest job with each fingerprint suggests, if any."""
     with database.read() as session:
         rows = session.execute(_NEWEST_DIAGNOSES, {"team": team, "fingerprints": fingerprints})
         return {name: str(found["fixes"][0]) for name, found in rows if found.get("fixes")}

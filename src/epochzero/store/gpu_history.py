@@ -18,11 +18,7 @@ MOST = 100
 
 
 def past_peaks(database: Database) -> list[PastPeak]:
-    """The runs that exceeded their GPU's memory and whose torch message contains the usage.
-
-    Raises:
-        StoreError: the database does not respond.
-    """
+    """The runs that exceeded their GPU's memory and whose torch message contains the usage."""
     jobs, attempts, ranks, failures = (
         schema.JobRow,
         schema.AttemptRow,

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
-from epochzero.store.outcomes import IMAGES
+from epochzero.store.outcomes import IMAGES, image_of
 from epochzero.store.schema import AttemptRow, JobRow, Rank
 
 _MOST_JOBS = 20
@@ -102,8 +102,7 @@ def _properties(row: Any) -> dict[tuple[str, str], str]:
     found = {(kind, ""): str(snapshot.get(kind) or "") for kind in _SINGLE}
     variables = snapshot.get("variables") or {}
     # The row of a job names its image only if it failed.
-    image = next((str(variables[name]) for name in IMAGES if variables.get(name)), "")
-    found |= {("node", ""): row.host, ("image", ""): image}
+    found |= {("node", ""): row.host, ("image", ""): image_of(snapshot)}
     for package, version in (snapshot.get("packages") or {}).items():
         found["package", str(package)] = str(version)
     for variable, value in variables.items():

@@ -128,11 +128,7 @@ def _is_in(state: str, now: float) -> ColumnElement[bool]:
 def issue_summaries(
     database: Database, team: str, fingerprints: Sequence[str], now: float
 ) -> dict[str, IssueSummary]:
-    """The issues of fingerprints; failures without one are omitted.
-
-    Raises:
-        StoreError: the database does not respond.
-    """
+    """The issues of fingerprints; failures without one are omitted."""
     row = KnownFailure
     query = select(
         row.fingerprint, row.owner, row.first_seen, row.ignored_until, row.regressed, row.resolved
@@ -259,11 +255,7 @@ def rules_in(session: Session, team: str) -> Sequence[IssueRule]:
 
 
 def owner_rules(database: Database, team: str) -> Sequence[IssueRule]:
-    """The ownership rules of a team, in order.
-
-    Raises:
-        StoreError: the database does not respond.
-    """
+    """The ownership rules of a team, in order."""
     with database.read() as session:
         return rules_in(session, team)
 
@@ -273,7 +265,6 @@ def add_owner_rule(database: Database, team: str, kind: str, pattern: str, owner
 
     Raises:
         InputError: the kind does not exist, or a value is empty.
-        StoreError: the store cannot be written.
     """
     if kind not in ("path", "user", "partition"):
         raise InputError(f"{kind!r}: a rule matches a path, user or partition")
@@ -291,7 +282,6 @@ def remove_owner_rule(database: Database, team: str, identity: int) -> None:
 
     Raises:
         InputError: the team has no such rule.
-        StoreError: the store cannot be written.
     """
     with database.write() as session:
         row = session.get(OwnerRule, identity)
@@ -305,7 +295,6 @@ def assign(database: Database, team: str, fingerprint: str, owner: str) -> None:
 
     Raises:
         InputError: the team has no such issue.
-        StoreError: the store cannot be written.
     """
     with database.write() as session:
         _issue(session, team, fingerprint).owner = owner
@@ -316,7 +305,6 @@ def ignore(database: Database, team: str, fingerprint: str, days: float) -> None
 
     Raises:
         InputError: the team has no such issue.
-        StoreError: the store cannot be written.
     """
     with database.write() as session:
         until = time.time() + days * 86_400 if days > 0 else None

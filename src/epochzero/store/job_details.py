@@ -25,9 +25,12 @@ from epochzero.store.states import FINAL
 
 SCHEMA = "epochzero.job/1"
 _Sequenced = (
-    type[schema.ProgressRow] | type[schema.EventRow] | type[schema.DecisionRow] | type[schema.Note]
+    type[schema.ProgressRow]
+    | type[schema.EventRow]
+    | type[schema.DecisionRow]
+    | type[schema.NoteRow]
 )
-_Row = TypeVar("_Row", schema.FailureRow, schema.FindingRow, schema.RankedPlace, schema.Output)
+_Row = TypeVar("_Row", schema.FailureRow, schema.FindingRow, schema.RankedPlace, schema.OutputRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +119,11 @@ def job_details(database: Database, identity: str, *, team: str | None = None) -
     """All data about a job.
 
     Args:
-        database: the store.
         identity: ID of the job.
         team: required team of the job; None for any.
 
     Raises:
         InputError: no such job, or it belongs to another team.
-        StoreError: the database does not respond.
     """
     with database.read() as session:
         job = session.get(schema.JobRow, identity)
@@ -144,12 +145,8 @@ def job_details(database: Database, identity: str, *, team: str | None = None) -
 
 
 def usage(database: Database, rank_id: int, *, points: int = 60) -> list[Usage]:
-    """The resource usage of a rank over time, in a maximum number of equal intervals.
-
-    Raises:
-        StoreError: the database does not respond.
-    """
-    samples = schema.Sample
+    """The resource usage of a rank over time, in a maximum number of equal intervals."""
+    samples = schema.SampleRow
     with database.read() as session:
         longest = session.scalar(
             select(func.max(samples.elapsed)).where(samples.rank_id == rank_id)
@@ -173,11 +170,7 @@ def usage(database: Database, rank_id: int, *, points: int = 60) -> list[Usage]:
 
 
 def folders(database: Database, identity: str) -> list[Path]:
-    """The run directories of a job's last attempt, which may have been deleted.
-
-    Raises:
-        StoreError: the database does not respond.
-    """
+    """The run directories of a job's last attempt, which may have been deleted."""
     with database.read() as session:
         return [journal_of(rank).parent for rank in _ranks(session, identity, None)]
 
@@ -194,7 +187,6 @@ def read_log(
     """The bytes of a job's log, in parts: from the store, or for a running job from its directory.
 
     Args:
-        database: the store.
         identity: ID of the job.
         attempt: number of the attempt; None for the last.
         name: of the log, such as ``output``.
@@ -203,14 +195,13 @@ def read_log(
 
     Raises:
         InputError: the job has no such log, or it is not stored or was pruned.
-        StoreError: the database does not respond.
     """
     with database.read() as session:
         there: list[str] = []
         for rank in _ranks(session, identity, attempt):
             if rank_id not in (None, rank.id):
                 continue
-            outputs = _rows(session, schema.Output, rank, schema.Output.id)
+            outputs = _rows(session, schema.OutputRow, rank, schema.OutputRow.id)
             stored = {output.name: output for output in outputs if output.stored is not None}
             written = {} if rank.state in FINAL else logs_in(journal_of(rank).parent)
             if name in stored:
@@ -272,7 +263,7 @@ def _rank(session: Session, rank: schema.Rank) -> RankDetails:
     failures = _rows(session, schema.FailureRow, rank, schema.FailureRow.id)
     findings = _rows(session, schema.FindingRow, rank, schema.FindingRow.id)
     places = _rows(session, schema.RankedPlace, rank, schema.RankedPlace.position)
-    outputs = _rows(session, schema.Output, rank, schema.Output.id)
+    outputs = _rows(session, schema.OutputRow, rank, schema.OutputRow.id)
     return RankDetails(
         id=rank.id,
         rank=rank.rank,
@@ -290,7 +281,7 @@ def _rank(session: Session, rank: schema.Rank) -> RankDetails:
         ranking=tuple(row.item for row in places),
         events=_dicts(session, schema.EventRow, rank),
         decisions=_dicts(session, schema.DecisionRow, rank),
-        notes=_dicts(session, schema.Note, rank),
+        notes=_dicts(session, schema.NoteRow, rank),
         logs=tuple(StoredLog(log.name, log.size, log.dropped, log.stored) for log in outputs),
     )
 

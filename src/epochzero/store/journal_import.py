@@ -31,10 +31,6 @@ class StoreWatcher(Watcher):
     """A watcher (`epochzero.run.process.watcher.Watcher`) that adds no records.
 
     Records that the store does not accept now remain in the journal: `finish` or a later sweep imports them.
-
-    Args:
-        address: of the store.
-        journal: journal of the attempt.
     """
 
     def __init__(self, address: str, journal: Path) -> None:

@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 
 from epochzero import zstd
 from epochzero.store.bulk_insert import insert_each_once, insert_rows
-from epochzero.store.schema import Chunk, Output, OutputChunk
+from epochzero.store.schema import Chunk, OutputChunk, OutputRow
 
 _LEAST = 64 << 10
 _MOST = 1 << 20
@@ -101,7 +101,7 @@ def _texts(lines: list[bytes]) -> tuple[str, ...]:
     return tuple(line.decode("utf-8", "replace").removesuffix("\r") for line in lines)
 
 
-Parts = Callable[[Output], Iterable[bytes] | None]
+Parts = Callable[[OutputRow], Iterable[bytes] | None]
 """The bytes of a log, split at line ends; None if they no longer exist."""
 
 
@@ -113,7 +113,7 @@ def parts_in(folder: Path, text: Callable[[bytes], bytes]) -> Parts:
         text: transforms a part of a log before it is stored.
     """
 
-    def parts(output: Output) -> Iterable[bytes] | None:
+    def parts(output: OutputRow) -> Iterable[bytes] | None:
         paths = [folder / path for path in output.paths]
         if not paths or not all(_is_ours(path, folder) for path in paths):
             return None
@@ -125,7 +125,7 @@ def parts_in(folder: Path, text: Callable[[bytes], bytes]) -> Parts:
 def parts_of(log: IO[bytes], text: Callable[[bytes], bytes], sizes: Sequence[int] = ()) -> Parts:
     """An open log, from its start; its `part_sizes` if they are known already."""
 
-    def parts(_: Output) -> Iterable[bytes]:
+    def parts(_: OutputRow) -> Iterable[bytes]:
         log.seek(0)
         return map(text, map(log.read, sizes) if sizes else _chunks(log))
 
@@ -152,7 +152,7 @@ def store_outputs(session: Session, parts: Mapping[int, Parts]) -> None:
     if not parts:
         return
     outputs = session.scalars(
-        select(Output).where(Output.rank_id.in_(parts), Output.stored.is_(None))
+        select(OutputRow).where(OutputRow.rank_id.in_(parts), OutputRow.stored.is_(None))
     ).all()
     for some in _together(_pieces(outputs, parts)):
         chunks = {place["digest"]: chunk for place, chunk in some}
@@ -181,7 +181,7 @@ def _together(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
         yield some
 
 
-def _pieces(outputs: Iterable[Output], parts: Mapping[int, Parts]) -> Iterator[_Piece]:
+def _pieces(outputs: Iterable[OutputRow], parts: Mapping[int, Parts]) -> Iterator[_Piece]:
     """The parts of logs, each with its position in its log."""
     for output in outputs:
         found = parts[output.rank_id](output)
@@ -208,7 +208,7 @@ def has_log(session: Session, rank: int, log: Parts, size: int) -> bool:
         log: the log to compare.
         size: its size as written, in bytes.
     """
-    for output in session.scalars(select(Output).where(Output.rank_id == rank)):
+    for output in session.scalars(select(OutputRow).where(OutputRow.rank_id == rank)):
         if output.stored is None:
             if output.size != size:
                 return False
@@ -225,12 +225,12 @@ def has_log(session: Session, rank: int, log: Parts, size: int) -> bool:
 
 def forget_outputs(session: Session, ranks: Select[int] | Sequence[int]) -> None:
     """Removes the logs of ranks from the store; their parts remain, because other logs may share them."""
-    outputs = select(Output.id).where(Output.rank_id.in_(ranks))
+    outputs = select(OutputRow.id).where(OutputRow.rank_id.in_(ranks))
     session.execute(delete(OutputChunk).where(OutputChunk.output_id.in_(outputs)))
-    session.execute(update(Output).where(Output.rank_id.in_(ranks)).values(stored=None))
+    session.execute(update(OutputRow).where(OutputRow.rank_id.in_(ranks)).values(stored=None))
 
 
-def read_output(session: Session, output: Output) -> Iterator[bytes]:
+def read_output(session: Session, output: OutputRow) -> Iterator[bytes]:
     """The bytes of a log, in parts."""
     digests = session.scalars(
         select(OutputChunk.digest)

@@ -145,12 +145,8 @@ def due(database: Database, now: float, *, without: Collection[str] = ()) -> Seq
     """The notifications that are due, the first of each team.
 
     Args:
-        database: the store.
         now: in seconds since the epoch.
         without: teams to skip.
-
-    Raises:
-        StoreError: the database does not respond.
     """
     place = func.row_number().over(
         partition_by=Delivery.team, order_by=(Delivery.due, Delivery.job_id)
@@ -176,12 +172,8 @@ def begin(database: Database, owed: Owed, until: float) -> bool:
     """Counts one delivery attempt; returns whether no other process has started it.
 
     Args:
-        database: the store.
         owed: from `due`.
         until: time of the next attempt if this process is killed.
-
-    Raises:
-        StoreError: the store cannot be written.
     """
     begun = (
         update(Delivery)
@@ -199,13 +191,9 @@ def settle(
     """Stores the result of a delivery attempt, also in the team's audit log.
 
     Args:
-        database: the store.
         owed: the notification.
         action, what: for the audit log.
         again: time of the next attempt; None for never.
-
-    Raises:
-        StoreError: the store cannot be written.
     """
     with database.write() as session:
         session.execute(update(Delivery).where(*owed.row).values(due=again))

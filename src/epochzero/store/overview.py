@@ -114,13 +114,9 @@ def counts(database: Database, team: str, period: Period, *, days: int = 1) -> l
     """The jobs of a period, aggregated by day, state and category.
 
     Args:
-        database: the store.
         team: the team of the jobs.
         period: in which they started.
         days: number of days that are aggregated, from the first day of the period.
-
-    Raises:
-        StoreError: the database does not respond.
     """
     with database.read() as session:
         query = _counts_query(jobs_of(session, team, period), period, days)
@@ -151,12 +147,8 @@ def overview(database: Database, team: str, *, since: float = 0.0) -> Overview:
     """The totals of a team.
 
     Args:
-        database: the store.
         team: the team of the jobs.
         since: only jobs that started later, in seconds since the epoch.
-
-    Raises:
-        StoreError: the database does not respond.
     """
     found = counts(database, team, Period(since, END))
     failed = [count for count in found if count.state in FAILED]
@@ -187,7 +179,6 @@ def fingerprints(
     Merged failures count as one (`epochzero.store.failure_notes.merge`).
 
     Args:
-        database: the store.
         team: the team of the jobs.
         period: in which they started.
         category: only failures of this category.
@@ -197,9 +188,6 @@ def fingerprints(
         of_jobs: only failures that such a job of the period had.
         sort: the sort column.
         limit: maximum number of failures.
-
-    Raises:
-        StoreError: the database does not respond.
     """
     with database.read() as session:
         seen = failures_of(session, team, period)
@@ -280,11 +268,7 @@ def _of_jobs(team: str, period: Period, wanted: JobFilter) -> Select[str]:
 def by_day(
     database: Database, team: str, period: Period, names: Sequence[str]
 ) -> dict[str, tuple[int, ...]]:
-    """The number of jobs per day of a period with each of some failures, including those merged into them.
-
-    Raises:
-        StoreError: the database does not respond.
-    """
+    """The number of jobs per day of a period with each of some failures, including those merged into them."""
     first, end = int(period.since // DAY_S), int(-(-period.until // DAY_S))
     found = {name: [0] * (end - first) for name in names}
     if not found:

@@ -117,11 +117,7 @@ MOST_SEARCHED = 50_000
 
 
 def find_jobs(database: Database, wanted: JobFilter = EVERY_JOB) -> list[JobSummary]:
-    """The jobs that match a filter, newest first.
-
-    Raises:
-        StoreError: the database does not respond.
-    """
+    """The jobs that match a filter, newest first."""
     with database.read() as session:
         jobs = session.scalars(filtered(wanted)).all()
         return summaries(session, jobs)
@@ -133,14 +129,12 @@ def job_page(
     """A page of the jobs that match a filter; all pages together contain each job once.
 
     Args:
-        database: the store.
         wanted: the filter; its ``limit`` is the length of a page.
         sort: one of `SORTS`.
         after: `JobPage.after` of the previous page; empty for the first.
 
     Raises:
         InputError: the sort order or the start of the page does not exist.
-        StoreError: the database does not respond.
     """
     if sort not in SORTS:
         raise InputError(f"{sort!r} is not a sort order; choose one of {', '.join(SORTS)}")
@@ -206,7 +200,6 @@ def find_job(database: Database, word: str) -> str:
 
     Raises:
         InputError: no job or several jobs match.
-        StoreError: the database does not respond.
     """
     jobs = schema.JobRow
     newest = select(jobs.id).order_by(jobs.started.desc(), jobs.id.desc())

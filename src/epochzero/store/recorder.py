@@ -106,11 +106,6 @@ class Ending:
 def take_in(database: Database, journal: Path, origin: Origin = THIS_MACHINE) -> int:
     """Imports the new records of a journal, and the logs if the attempt has ended.
 
-    Args:
-        database: the store.
-        journal: its path.
-        origin: its source.
-
     Returns:
         Number of new records.
 
@@ -210,9 +205,6 @@ def sweep(database: Database, runs: Path) -> int:
 
     Returns:
         Number of new records. Journals that cannot be read are skipped.
-
-    Raises:
-        StoreError: the store cannot be written.
     """
     journals = sorted(runs.glob(f"*/*/{NAME}"))
     grown = dict.fromkeys(_behind(database, journals), THIS_MACHINE)
@@ -246,7 +238,6 @@ def add_endings(database: Database, endings: Iterable[Ending]) -> frozenset[str]
         The IDs of the new ones.
 
     Raises:
-        StoreError: the store cannot be written.
         ConflictError: the store, or another of the endings, contains the same attempt with a different log.
         InputError: an ending does not name its job.
     """
@@ -318,7 +309,6 @@ def mark_lost(
     """Marks ranks as lost whose supervisor exited without a final record.
 
     Args:
-        database: the store.
         origin: source of the journals.
         now: seconds since the epoch.
     """

@@ -21,10 +21,10 @@ from epochzero.store.schema import (
     Chunk,
     FailureText,
     JobRow,
-    Output,
     OutputChunk,
+    OutputRow,
     Rank,
-    Sample,
+    SampleRow,
 )  # fmt: skip
 from epochzero.store.states import FINAL
 
@@ -53,16 +53,12 @@ def prune(
     """Deletes the logs and samples of old jobs.
 
     Args:
-        database: the store.
         before: only jobs that ended before this time, in seconds since the epoch.
         keep_failed: skips jobs that did not succeed.
         whole: also delete the jobs and all their records. Their directories
             must be deleted first (`prune_folders`), or their journals are imported again.
         pretend: only returns what would be deleted.
         team: only jobs of this team; None for all.
-
-    Raises:
-        StoreError: the store cannot be written.
     """
     states = ("succeeded",) if keep_failed else tuple(FINAL)
     old = select(JobRow.id).where(JobRow.ended < before, JobRow.state.in_(states))
@@ -72,7 +68,7 @@ def prune(
     with database.write() as session:
         jobs = session.scalar(select(func.count()).select_from(old.subquery())) or 0
         forget_outputs(session, ranks)
-        session.execute(delete(Sample).where(Sample.rank_id.in_(ranks)))
+        session.execute(delete(SampleRow).where(SampleRow.rank_id.in_(ranks)))
         orphans = Chunk.digest.not_in(select(OutputChunk.digest))
         size = session.scalar(select(func.sum(func.length(Chunk.data))).where(orphans)) or 0
         session.execute(delete(Chunk).where(orphans))
@@ -90,7 +86,6 @@ def prune_folders(
     """Deletes the directories of attempts that are completely stored.
 
     Args:
-        database: the store.
         runs: the runs directory.
         before: only attempts that ended before this time and whose journals were last modified before it by the
             local clock, in seconds since the epoch. A job's own clock may be wrong.
@@ -98,9 +93,6 @@ def prune_folders(
 
     Returns:
         Number of deleted directories.
-
-    Raises:
-        StoreError: the database does not respond.
     """
     count = 0
     with database.read() as session:
@@ -128,11 +120,8 @@ def stored(database: Database, journals: Iterable[Path], origin: Origin) -> Mapp
     """The given journals whose attempts have ended and are completely stored, including logs, with their sizes.
 
     Lost attempts are excluded: their sender may return and continue.
-
-    Raises:
-        StoreError: the database does not respond.
     """
-    left_out = select(Output.id).where(Output.rank_id == Rank.id, Output.stored.is_(None))
+    left_out = select(OutputRow.id).where(OutputRow.rank_id == Rank.id, OutputRow.stored.is_(None))
     found = {}
     with database.read() as session:
         for journal in journals:
@@ -149,15 +138,9 @@ def delete_job(database: Database, identity: str, origin: Origin = THIS_MACHINE)
 
     Parts of its logs that other jobs share remain.
 
-    Args:
-        database: the store.
-        identity: ID of the job.
-        origin: source of its journals.
-
     Raises:
         RunningError: the job has not ended.
         InputError: no such job, or one of its directories cannot be removed.
-        StoreError: the store cannot be written.
     """
     ranks = select(Rank.id).join(AttemptRow).where(AttemptRow.job_id == identity)
     with database.read() as session:
@@ -169,7 +152,7 @@ def delete_job(database: Database, identity: str, origin: Origin = THIS_MACHINE)
         raise RunningError(f"{identity}: the job is still running; stop it first")
     _remove_folders(journals, origin)
     with database.write() as session:
-        outputs = select(Output.id).where(Output.rank_id.in_(ranks))
+        outputs = select(OutputRow.id).where(OutputRow.rank_id.in_(ranks))
         parts = select(OutputChunk.digest).where(OutputChunk.output_id.in_(outputs)).distinct()
         digests = session.scalars(parts).all()
         text = session.scalar(select(JobRow.text_id).where(JobRow.id == identity))

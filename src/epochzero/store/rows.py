@@ -15,11 +15,11 @@ from epochzero.store.schema import (
     EventRow,
     FailureRow,
     FindingRow,
-    Note,
-    Output,
+    NoteRow,
+    OutputRow,
     ProgressRow,
     RankedPlace,
-    Sample,
+    SampleRow,
 )
 
 Row = tuple[type[Base], dict[str, Any]]
@@ -47,7 +47,7 @@ def _(record: model.Sample, rank_id: int, sequence: int) -> Iterator[Row]:
     values["gpus"] = {"gpus": values["gpus"]} if gpus else None
     values["gpu_percent"] = sum(gpu.utilization for gpu in gpus) / len(gpus) if gpus else None
     values["gpu_memory_bytes"] = max(gpu.memory_bytes for gpu in gpus) if gpus else None
-    yield _sequenced(Sample, values, rank_id, sequence)
+    yield _sequenced(SampleRow, values, rank_id, sequence)
 
 
 @rows_of.register
@@ -63,7 +63,7 @@ def _(record: model.JobEvent, rank_id: int, sequence: int) -> Iterator[Row]:
 @rows_of.register
 def _(record: model.Output, rank_id: int, sequence: int) -> Iterator[Row]:
     values = {"name": _word(record.name), "paths": list(record.paths), "size": record.size}
-    yield Output, {"rank_id": rank_id, "dropped": record.dropped, **values}
+    yield OutputRow, {"rank_id": rank_id, "dropped": record.dropped, **values}
 
 
 @rows_of.register
@@ -76,7 +76,7 @@ def _(record: model.Decision, rank_id: int, sequence: int) -> Iterator[Row]:
 @rows_of.register
 def _(record: model.Note, rank_id: int, sequence: int) -> Iterator[Row]:
     values = {"time": record.time, "author": record.author, "text": record.text}
-    yield _sequenced(Note, values, rank_id, sequence)
+    yield _sequenced(NoteRow, values, rank_id, sequence)
 
 
 @rows_of.register

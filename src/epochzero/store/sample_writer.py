@@ -19,7 +19,7 @@ from epochzero.store.bulk_insert import insert_each_once, insert_or_update, inse
 from epochzero.store.logs import Parts, forget_outputs, store_outputs
 from epochzero.store.outcomes import sum_up
 from epochzero.store.rows import Row, attempt_row, job_row, rank_row, rows_of
-from epochzero.store.schema import AttemptRow, Base, JobRow, Output, Rank
+from epochzero.store.schema import AttemptRow, Base, JobRow, OutputRow, Rank
 from epochzero.store.states import FINAL
 from epochzero.store.teams import job_key
 
@@ -117,7 +117,7 @@ def write_rows(session: Session, rows: Iterable[Row]) -> None:
     tables: dict[type[Base], list[dict[str, Any]]] = defaultdict(list)
     for table, values in rows:
         tables[table].append(values)
-    insert_or_update(session, Output, ("rank_id", "name"), tables.pop(Output, []))
+    insert_or_update(session, OutputRow, ("rank_id", "name"), tables.pop(OutputRow, []))
     for table, found in tables.items():
         insert_rows(session, table, found)
 

@@ -26,11 +26,7 @@ class NamedSearch:
 
 
 def saved_searches(database: Database, team: str, page: str = "/") -> Sequence[NamedSearch]:
-    """The searches of a team on a page, by name.
-
-    Raises:
-        StoreError: the database does not respond.
-    """
+    """The searches of a team on a page, by name."""
     query = select(SavedSearch).where(
         SavedSearch.team == team, SavedSearch.address.startswith(page, autoescape=True)
     )
@@ -44,7 +40,6 @@ def save_search(database: Database, team: str, name: str, address: str, author: 
 
     Raises:
         InputError: the name is empty, or the address is not one of a list of jobs or issues.
-        StoreError: the store cannot be written.
     """
     if not 0 < len(name) <= _LONGEST_NAME:
         raise InputError(f"write a name of at most {_LONGEST_NAME} characters")
@@ -56,11 +51,7 @@ def save_search(database: Database, team: str, name: str, address: str, author: 
 
 
 def remove_search(database: Database, team: str, name: str) -> None:
-    """Deletes a search, if it exists.
-
-    Raises:
-        StoreError: the store cannot be written.
-    """
+    """Deletes a search, if it exists."""
     with database.write() as session:
         session.execute(
             delete(SavedSearch).where(SavedSearch.team == team, SavedSearch.name == name)

@@ -239,7 +239,7 @@ class RankedPlace(Base):
     item: Mapped[dict[str, Any]]
 
 
-class Sample(Base):
+class SampleRow(Base):
     """Resource usage of a rank's processes and node at one time (`epochzero.run.records.model.Sample`)."""
 
     __tablename__ = "samples"
@@ -311,7 +311,7 @@ class DecisionRow(Base):
     risked_gpu_hours: Mapped[float] = mapped_column(default=0.0, server_default="0")
 
 
-class Note(Base):
+class NoteRow(Base):
     """A note of a person or of another tool."""
 
     __tablename__ = "notes"
@@ -323,7 +323,7 @@ class Note(Base):
     text: Mapped[str]
 
 
-class Output(Base):
+class OutputRow(Base):
     """A log of a rank.
 
     Attributes:

@@ -78,11 +78,7 @@ def job_key(team: str, job: str) -> str:
 
 
 def is_own(database: Database, team: str, key: str) -> bool:
-    """Whether a job exists and belongs to a team.
-
-    Raises:
-        StoreError: the database does not respond.
-    """
+    """Whether a job exists and belongs to a team."""
     with database.read() as session:
         return session.scalar(select(JobRow.team).where(JobRow.id == key)) == team
 
@@ -92,7 +88,6 @@ def add_team(database: Database, name: str) -> None:
 
     Raises:
         InputError: the name is not valid.
-        StoreError: the store cannot be written.
     """
     if not _NAME.fullmatch(name):
         raise InputError(
@@ -109,11 +104,7 @@ def teams(database: Database) -> list[str]:
 
 
 def team_summaries(database: Database) -> Sequence[TeamSummary]:
-    """All teams, sorted by name.
-
-    Raises:
-        StoreError: the database does not respond.
-    """
+    """All teams, sorted by name."""
     is_valid = Token.revoked.is_(None), or_(Token.expires.is_(None), Token.expires > time.time())
     query = (
         select(Team.name, Team.created, func.count(Token.id))
@@ -130,7 +121,6 @@ def add_token(
     """Creates a token and returns it; it cannot be read again.
 
     Args:
-        database: the store.
         team: its team.
         name: of the person or machine that uses it.
         role: its permissions.
@@ -138,7 +128,6 @@ def add_token(
 
     Raises:
         InputError: no such team.
-        StoreError: the store cannot be written.
     """
     token = _PREFIX + secrets.token_urlsafe(32)
     now = time.time()
@@ -171,7 +160,6 @@ def revoke_token(database: Database, identity: int, *, team: str | None = None) 
 
     Raises:
         InputError: no such token, or it belongs to another team.
-        StoreError: the store cannot be written.
     """
     with database.write() as session:
         token = session.get(Token, identity)
@@ -206,13 +194,11 @@ def sign_in_account(database: Database, subject: str, viewer: Viewer) -> str:
     has the digest of such a row: it is not a bearer token.
 
     Args:
-        database: the store.
         subject: identifies the person, whatever they are called.
         viewer: team, name and role.
 
     Raises:
         InputError: no such team.
-        StoreError: the store cannot be written.
     """
     digest = f"account:{_digest(f'{viewer.team} {subject}')[:50]}"
     now = time.time()

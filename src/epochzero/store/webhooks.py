@@ -40,7 +40,6 @@ def add_rule(
 
     Raises:
         InputError: the address is not valid, or the hours are missing.
-        StoreError: the store cannot be written.
     """
     host = Webhook(url).host
     if (what == "gpu_hours") != (hours is not None):
@@ -69,7 +68,6 @@ def remove_rule(database: Database, team: str, identity: int) -> None:
 
     Raises:
         InputError: the team has no such rule.
-        StoreError: the store cannot be written.
     """
     with database.write() as session:
         row = session.get(WebhookRule, identity)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
-import json
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, fields
+from dataclasses import astuple, fields
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
@@ -17,7 +13,6 @@ from pydantic import BaseModel, Field
 
 from epochzero.redact import redact, redact_log
 from epochzero.store.daily_counts import END, Period
-from epochzero.store.database import Database
 from epochzero.store.failure_notes import (
     Known,
     add_note,
@@ -33,6 +28,7 @@ from epochzero.store.overview import fingerprints as count_fingerprints
 from epochzero.store.queries import JobFilter, JobPage, JobSummary, job_page, with_search
 from epochzero.store.teams import Viewer, is_own, job_key
 from epochzero.web.access import Reads, Writes, audit
+from epochzero.web.exports import Export, every_job, table
 from epochzero.web.problems import or_404, problem
 from epochzero.web.state import ServiceState, Store
 
@@ -40,7 +36,6 @@ router = APIRouter(prefix="/api/v1", tags=["asking"])
 
 _MOST_LINES = 10_000
 _PAGE = 1000
-_FORMULA = tuple("=+-@\t\r")
 Fingerprint = Annotated[str, InPath(max_length=200)]
 Since = Annotated[float, Query(ge=0, lt=1e11, description="Seconds since the epoch")]
 Text = Annotated[str, Field(max_length=10_000, min_length=1)]
@@ -221,43 +216,6 @@ def export(
     sort: Literal["newest", "oldest", "costliest"] = "newest",
 ) -> StreamingResponse:
     """Export all jobs that match a filter as a table."""
-    found = _every(store, wanted.of(viewer, _PAGE), sort)
-    write, kind = {
-        "csv": (_csv, "text/csv"),
-        "jsonl": (_json_lines, "application/x-ndjson"),
-    }[format]
-    headers = {"Content-Disposition": f"attachment; filename=jobs.{format}"}
-    return StreamingResponse(write(found), media_type=f"{kind}; charset=utf-8", headers=headers)
-
-
-def _every(store: Database, wanted: JobFilter, sort: str) -> Iterator[JobSummary]:
-    after = ""
-    while True:
-        page = job_page(store, wanted, sort=sort, after=after)
-        yield from page.jobs
-        if not (after := page.after):
-            return
-
-
-def _json_lines(found: Iterable[JobSummary]) -> Iterator[str]:
-    for job in found:
-        yield json.dumps(asdict(job), ensure_ascii=False) + "\n"
-
-
-def _csv(found: Iterable[JobSummary]) -> Iterator[str]:
+    found = every_job(store, wanted.of(viewer, _PAGE), sort)
     names = [field.name for field in fields(JobSummary)]
-    for row in itertools.chain((names,), (cells(asdict(job).values()) for job in found)):
-        text = io.StringIO()
-        csv.writer(text).writerow(row)
-        yield text.getvalue()
-
-
-def cells(values: Iterable[Any]) -> list[Any]:
-    """Escapes a row for spreadsheets, so that no text of a job is evaluated as a formula.
-
-    Source: OWASP, "CSV Injection".
-    """
-    return [
-        f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-        for value in values
-    ]
+    return table(format, Export("jobs", names, (astuple(job) for job in found)))

@@ -69,7 +69,7 @@ class DiagnosisPool:
         compiled.share()
         count = max(2, min(_MOST_WORKERS, os.cpu_count() or 2))
         self._queue: FairQueue[LogTask] = FairQueue(count)
-        self._workers = [_Worker(folder, budget) for _ in range(count)]
+        self._workers = [_DiagnosisProcess(folder, budget) for _ in range(count)]
         self._threads = [
             threading.Thread(target=self._work, args=(number,), name="diagnosis", daemon=True)
             for number in range(count)
@@ -123,7 +123,7 @@ class DiagnosisPool:
                     task.future.set_exception(error)
             self._queue.done(task, time.monotonic() - began, again=not is_done)
 
-    def _step(self, worker: _Worker, task: LogTask, began: float) -> bool:
+    def _step(self, worker: _DiagnosisProcess, task: LogTask, began: float) -> bool:
         """Processes some logs of a task; returns whether it is done."""
         if not task.future.running() and not task.future.set_running_or_notify_cancel():
             return True
@@ -142,14 +142,14 @@ class _OverBudgetError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _WorkerAnswer:
     """A diagnosis and the redacted log; None if redacting it exceeded the budget."""
 
     diagnosis: Diagnosis
     log: IO[bytes] | None
 
 
-class _Worker:
+class _DiagnosisProcess:
     """One worker process, which is replaced after it exceeded a limit."""
 
     def __init__(self, folder: str, budget: Budget) -> None:
@@ -220,7 +220,7 @@ class _Worker:
             f"The whole log cannot be diagnosed within the service's limits ({limit}): {read}.",
         )
 
-    def _diagnose(self, log: IO[bytes], facts: Facts, extent: Extent) -> _Answer:
+    def _diagnose(self, log: IO[bytes], facts: Facts, extent: Extent) -> _WorkerAnswer:
         channel = self.start()
         size = log.seek(0, io.SEEK_END)
         in_memory = size <= _SHORT_BYTES or isinstance(log, io.BytesIO)
@@ -237,12 +237,12 @@ class _Worker:
                 self.discard()
                 if redacted is not None:
                     redacted.close()
-                return _Answer(diagnosis, None)
+                return _WorkerAnswer(diagnosis, None)
         except BaseException:
             if redacted is not None:
                 redacted.close()
             raise
-        return _Answer(diagnosis, redacted if redacted is not None else io.BytesIO(stored))
+        return _WorkerAnswer(diagnosis, redacted if redacted is not None else io.BytesIO(stored))
 
     def _send(
         self, channel: Connection, request: LogRequest, log: IO[bytes], redacted: IO[bytes] | None

@@ -48,7 +48,7 @@ _SENDING = ("/api/v1/jobs/", "/api/v1/diagnose-and-store")
 """Paths that receive logs. All other bodies are read completely before authentication."""
 
 
-class _RefusedError(HTTPException):
+class _RejectedError(HTTPException):
     """A rejected request, also while its body is being read."""
 
 
@@ -72,7 +72,7 @@ class RequestGuard:
             return
         began = time.perf_counter()
         limits = self._settings.limits
-        answer = _Answer(send, limits.silent_s)
+        answer = _GuardedResponse(send, limits.silent_s)
         is_log = scope["path"].startswith(_SENDING)
         try:
             self._check(scope)
@@ -98,17 +98,17 @@ class RequestGuard:
         host = headers.get("host", "")
         if not self._settings.authentication:
             if _name(host) not in self._settings.hosts:
-                raise _RefusedError(421, f"{host[:100]!r} is not a host name of this service")
+                raise _RejectedError(421, f"{host[:100]!r} is not a host name of this service")
             if "x-forwarded-for" in headers or "forwarded" in headers:
                 message = "tokens are required behind a proxy: start the service with `epochzero serve --authentication`"
-                raise _RefusedError(421, message)
+                raise _RejectedError(421, message)
         if scope["method"] in _SAFE or "authorization" in headers:
             return
         # Requests that a page of another site triggers carry the session cookie, or need none.
         origin = headers.get("origin")
         foreign = origin is not None and urlsplit(origin).netloc != host
         if foreign or headers.get("sec-fetch-site") in ("cross-site", "same-site"):
-            raise _RefusedError(403, "requests from other sites are rejected")
+            raise _RejectedError(403, "requests from other sites are rejected")
 
     @asynccontextmanager
     async def _turn(self, scope: Scope, is_log: bool) -> AsyncIterator[None]:
@@ -142,10 +142,10 @@ class RequestGuard:
                 async with asyncio.timeout(left):
                     message = await receive()
             except TimeoutError as error:
-                raise _RefusedError(408, "the request body is incomplete") from error
+                raise _RejectedError(408, "the request body is incomplete") from error
             size += len(message.get("body", b""))
             if size > most:
-                raise _RefusedError(413, f"the request exceeds {most} bytes")
+                raise _RejectedError(413, f"the request exceeds {most} bytes")
             whole = message["type"] != "http.request" or not message.get("more_body", False)
             return message
 
@@ -169,7 +169,7 @@ class RequestGuard:
         LOGGER.info(json.dumps(line))
 
 
-class _Answer:
+class _GuardedResponse:
     """Adds security headers to a response, and limits the time that the client may take to read it."""
 
     def __init__(self, send: Send, patience: float) -> None:

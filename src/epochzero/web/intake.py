@@ -31,13 +31,7 @@ _LONGEST_PAUSE_S = 30.0
 
 
 class Intake:
-    """Imports journals into the store.
-
-    Args:
-        database: the store.
-        spool: contains the journals.
-        metrics: of the service.
-    """
+    """Imports journals into the store."""
 
     def __init__(self, database: Database, spool: Spool, metrics: Metrics) -> None:
         self._database = database

@@ -15,7 +15,7 @@ _AGAIN_S = 5.0
 
 
 @dataclass(slots=True)
-class _Line:
+class _Queue:
     """The current work under a name, and the waiting requests."""
 
     used: int = 0
@@ -33,7 +33,7 @@ class Room:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._lines: dict[str, _Line] = {}
+        self._lines: dict[str, _Queue] = {}
 
     @asynccontextmanager
     async def taken(self, name: str = "", size: int = 1) -> AsyncIterator[None]:
@@ -42,7 +42,7 @@ class Room:
         Raises:
             HTTPException: 429 if too many requests are waiting.
         """
-        line = self._lines.setdefault(name, _Line())
+        line = self._lines.setdefault(name, _Queue())
         if line.waiting >= _MOST_WAITING:
             raise too_many(_AGAIN_S)
         line.waiting += 1

@@ -73,7 +73,7 @@ class _Patient(H11Protocol):
             timer.cancel()
 
 
-class _Server(uvicorn.Server):
+class _QueueingServer(uvicorn.Server):
     """Accepts few connections at a time and queues many: asyncio has one setting for both."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -131,4 +131,4 @@ def server(
         access_log=False,
         log_config=None,
     )
-    return _Server(configuration)
+    return _QueueingServer(configuration)

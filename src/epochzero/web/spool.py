@@ -274,7 +274,7 @@ class _JournalFile:
         os.ftruncate(self._file, self._begun)
 
 
-class _Received(NamedTuple):
+class _ReceivedLog(NamedTuple):
     """The record of a log.
 
     Attributes:
@@ -402,7 +402,7 @@ def _agree(
     return True
 
 
-def _received(path: str) -> _Received:
+def _received(path: str) -> _ReceivedLog:
     """The record of a log; without a record, nothing counts as received.
 
     A log that an earlier version stored unredacted is therefore sent again by the sender of a running job.
@@ -410,12 +410,12 @@ def _received(path: str) -> _Received:
     try:
         with open(path + _RECORD, "rb") as file:
             size, redacted, released, hides = map(int, file.readline().split())
-            return _Received(size, redacted, released, Unfinished(file.read(), bool(hides)))
+            return _ReceivedLog(size, redacted, released, Unfinished(file.read(), bool(hides)))
     except FileNotFoundError:
-        return _Received()
+        return _ReceivedLog()
 
 
-def _record(path: str, now: _Received) -> None:
+def _record(path: str, now: _ReceivedLog) -> None:
     """Replaces the record of a log atomically and syncs it."""
     new = os.open(
         path + _NEW_RECORD,
@@ -432,7 +432,7 @@ def _record(path: str, now: _Received) -> None:
     _sync_folder(os.path.dirname(path))
 
 
-def _end_with(file: int, now: _Received) -> None:
+def _end_with(file: int, now: _ReceivedLog) -> None:
     """Truncates a log to its record, with the end redacted as far as possible."""
     end = redact_log(now.end.held)
     _write(file, end, now.redacted)
@@ -462,7 +462,7 @@ def _empty_log(path: str) -> None:
         size, _, _, end = _received(path)
         # A secret that starts in the end must not continue in clear text.
         hides = end.hides or bool(end.held)
-        _record(path, _Received(size, 0, size, Unfinished(hides=hides)))
+        _record(path, _ReceivedLog(size, 0, size, Unfinished(hides=hides)))
         os.ftruncate(file, 0)
 
 

@@ -11,9 +11,10 @@ from fastapi import Query, Request, Response
 
 from epochzero.store.overview import counts, fingerprints
 from epochzero.web.access import Reads
+from epochzero.web.exports import Export, table
 from epochzero.web.pages.overview import Totals, by_category, totals
 from epochzero.web.pages.period import RequestedPeriod, asked_period
-from epochzero.web.pages.responses import Action, Export, Format, page, pages_router, table, why
+from epochzero.web.pages.responses import Action, Format, page, pages_router, why
 from epochzero.web.state import Store
 
 router = pages_router()

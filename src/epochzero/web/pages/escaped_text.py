@@ -25,7 +25,6 @@ _CODE = re.compile(r"`([^`<>\n]+)`")
 _COLORS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _BOLD, _PLAIN, _NOT_BOLD, _NO_COLOR = 1, 0, 22, 39
 _HIDDEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def visible(text: object) -> Markup:
@@ -52,11 +51,6 @@ def line(text: str) -> Markup:
     if more <= 0:
         return shown
     return shown + Markup('<span class="soft"> … {} more characters</span>').format(f"{more:,}")
-
-
-def cell(value: object) -> object:
-    """A value for CSV; a text that a spreadsheet would evaluate as a formula is marked as text."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def _last_written(text: str) -> str:

@@ -141,9 +141,11 @@ def _days(text: str) -> float:
 
 
 def _now(found: FailureDetails) -> Iterator[Action]:
-    if found.merged_into:
-        yield Action("It is merged into another failure.", link=failure_address(found.merged_into))
-    if found.state == "resolved":
+    if found.issue.merged_into:
+        yield Action(
+            "It is merged into another failure.", link=failure_address(found.issue.merged_into)
+        )
+    if found.issue.state == "resolved":
         yield Action("It is resolved and has not recurred. No action is required.")
         return
     if found.returned:
@@ -163,4 +165,4 @@ def _dict(found: FailureDetails) -> dict[str, object]:
         "first", "first_job", "first_commit", "last", "state", "owner", "users", "hosts", "resolution",
         "resolved_by", "resolved", "resolved_commit", "regressed", "ignored_until", "returned",
     )  # fmt: skip
-    return {name: getattr(found, name) for name in names}
+    return {name: getattr(found if hasattr(found, name) else found.issue, name) for name in names}

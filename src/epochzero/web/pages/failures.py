@@ -15,15 +15,14 @@ from epochzero.store.queries import EVERY_JOB, with_filters
 from epochzero.store.saved_searches import saved_searches
 from epochzero.store.search import parse_search
 from epochzero.web.access import Reads
+from epochzero.web.exports import Export, table
 from epochzero.web.pages.period import asked_period
 from epochzero.web.pages.responses import (
     Action,
-    Export,
     Format,
     failure_address,
     page,
     pages_router,
-    table,
     why,
 )
 from epochzero.web.state import Store

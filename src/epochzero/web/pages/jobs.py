@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from itertools import islice
+from typing import Annotated
 
 from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from epochzero import taxonomy
-from epochzero.store.database import Database
 from epochzero.store.failure_notes import merged_with
 from epochzero.store.queries import MOST_SEARCHED, SORTS, JobFilter, JobPage, job_page, with_search
 from epochzero.store.saved_searches import remove_search, save_search, saved_searches
 from epochzero.store.search import end_of, time_of
 from epochzero.store.states import JOB_STATES
 from epochzero.web.access import CheckedForm, Reads, Writes
-from epochzero.web.pages.responses import Action, Export, Format, address, page, pages_router, table
+from epochzero.web.exports import Export, every_job, table
+from epochzero.web.pages.responses import Action, Format, address, page, pages_router
 from epochzero.web.state import ServiceState, Store
 
 router = pages_router()
@@ -30,7 +31,6 @@ COLUMNS = (
 _PAGE = 50
 _NOT_IN_FORM = ("q", "sort", "fingerprint", "target")
 """Parameters that are set outside of the form of filters."""
-_EXPORTED_AT_ONCE = 1000
 MOST_EXPORTED = 100_000
 _FIRST = (
     Action("Send the first job: put this before its command, on the machine where the job runs.",
@@ -77,7 +77,9 @@ def jobs(
     )
     wanted = with_search(wanted, q.strip()) if q.strip() else wanted
     if format != "html":
-        return table(format, Export("jobs", COLUMNS, _rows(store, wanted, sort)))
+        listed = islice(every_job(store, wanted, sort), MOST_EXPORTED)
+        rows = (tuple(getattr(job, name) for name in COLUMNS) for job in listed)
+        return table(format, Export("jobs", COLUMNS, rows))
     found = job_page(store, wanted, sort=sort, after=after)
     asked = {
         "q": q, "state": state, "category": category, "fingerprint": fingerprint, "user": user,
@@ -137,14 +139,3 @@ def first_steps(request: Request) -> Sequence[Action]:
     """Instructions for sending the first job."""
     server = str(request.base_url).rstrip("/")
     return tuple(replace(step, command=step.command.replace("{server}", server)) for step in _FIRST)
-
-
-def _rows(store: Database, wanted: JobFilter, sort: str) -> Iterator[Sequence[Any]]:
-    """All jobs of a filter, up to a limit."""
-    after, sent = "", 0
-    while True:
-        found = job_page(store, replace(wanted, limit=_EXPORTED_AT_ONCE), sort=sort, after=after)
-        yield from (tuple(getattr(job, name) for name in COLUMNS) for job in found.jobs)
-        after, sent = found.after, sent + len(found.jobs)
-        if not after or sent >= MOST_EXPORTED:
-            return

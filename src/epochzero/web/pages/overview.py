@@ -17,10 +17,11 @@ from epochzero.store.failures import newest_fixes
 from epochzero.store.issues import IssueFilter, IssueSummary, issue_summaries
 from epochzero.store.overview import FAILED, Count, FingerprintCount, counts, fingerprints
 from epochzero.web.access import Reads
+from epochzero.web.exports import Export, table
 from epochzero.web.pages.charts import REST, stacks
 from epochzero.web.pages.jobs import first_steps
 from epochzero.web.pages.period import RequestedPeriod, asked_period, day_name
-from epochzero.web.pages.responses import Action, Export, Format, page, pages_router, table, why
+from epochzero.web.pages.responses import Action, Format, page, pages_router, why
 from epochzero.web.state import Store
 
 router = pages_router()
@@ -46,7 +47,7 @@ class Totals:
         lost: GPU hours of failed jobs.
         wasted: GPU hours of retries that failed again.
         checked: failed jobs whose code was checked.
-        caught, caught_hours: those of them, and their GPU hours, whose failure the check predicted.
+        caught: those of them whose failure the check predicted.
     """
 
     jobs: int
@@ -56,7 +57,6 @@ class Totals:
     wasted: float
     checked: int
     caught: int
-    caught_hours: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,6 @@ def totals(found: Sequence[Count]) -> Totals:
         wasted=sum(count.wasted_gpu_hours for count in found),
         checked=sum(count.checked for count in failed),
         caught=sum(count.caught for count in failed),
-        caught_hours=sum(count.caught_gpu_hours for count in failed),
     )
 
 

@@ -1,22 +1,18 @@
-"""Responses of pages: rendered templates, or rows as CSV or JSON."""
+"""Responses of pages: rendered templates."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache, wraps
-from itertools import chain
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, StreamingResponse
+from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 from jinja2 import ChainableUndefined, Environment, PackageLoader
 from markupsafe import Markup
@@ -48,21 +44,6 @@ class Action:
     text: str
     link: str = ""
     command: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Export:
-    """The rows of a page as a file.
-
-    Attributes:
-        name: of the file, without suffix.
-        columns: of the table.
-        rows: a value for each column.
-    """
-
-    name: str
-    columns: Sequence[str]
-    rows: Iterable[Sequence[Any]]
 
 
 def page(
@@ -162,14 +143,6 @@ def _refusal(request: Request, status: int, text: str) -> Response:
     )
 
 
-def table(form: str, export: Export) -> Response:
-    """The rows of a page as CSV or JSON, streamed."""
-    kinds = {"csv": (_csv, "text/csv"), "json": (_json, "application/json")}
-    write, kind = kinds[form]
-    headers = {"Content-Disposition": f'attachment; filename="{export.name}.{form}"'}
-    return StreamingResponse(write(export), media_type=f"{kind}; charset=utf-8", headers=headers)
-
-
 def address(request: Request, **changed: Any) -> str:
     """The URL of this page with other query parameters; None or empty removes a parameter."""
     words = dict(request.query_params) | changed
@@ -188,24 +161,6 @@ def why(category: str) -> str:
         if category in words:
             return words[category].title
     return category or "Unknown"
-
-
-def _csv(export: Export) -> Iterator[str]:
-    lines = io.StringIO()
-    writer = csv.writer(lines)
-    for row in chain((export.columns,), export.rows):
-        writer.writerow([escaped_text.cell(value) for value in row])
-        yield lines.getvalue()
-        lines.seek(0)
-        lines.truncate()
-
-
-def _json(export: Export) -> Iterator[str]:
-    yield "["
-    for number, row in enumerate(export.rows):
-        record = json.dumps(dict(zip(export.columns, row, strict=True)), ensure_ascii=False)
-        yield f"{',' * bool(number)}\n{record}"
-    yield "\n]\n"
 
 
 @cache

@@ -16,8 +16,9 @@ from epochzero.store.differences import (
     target_counts,
 )
 from epochzero.web.access import Reads
+from epochzero.web.exports import Export, table
 from epochzero.web.pages.period import asked_period
-from epochzero.web.pages.responses import Action, Export, Format, page, pages_router, table
+from epochzero.web.pages.responses import Action, Format, page, pages_router
 from epochzero.web.state import Store
 
 router = pages_router()
