@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 HIDDEN = "[redacted]"
 
 
-class _Rule(NamedTuple):
+class _RedactionRule(NamedTuple):
     """A kind of secret.
 
     Attributes:
@@ -85,9 +85,9 @@ _ISSUED = (
 )
 
 
-def _issued(prefixes: str, alphabet: str, least: int) -> _Rule:
+def _issued(prefixes: str, alphabet: str, least: int) -> _RedactionRule:
     either = "|".join(map(re.escape, prefixes.split()))
-    return _Rule(
+    return _RedactionRule(
         triggers=tuple(prefixes.lower().split()),
         pattern=rf"(?P<keep>\b)(?:{either}){alphabet}{{{least},}}",
         suspects=(rf"(?-i:{either}){alphabet}{{10}}",),
@@ -102,59 +102,61 @@ _NEAR = (
 # Every line of a language model's training counts tokens: only what can be a value of _TOKEN is suspect.
 _NEAR_TOKEN = r"token['\"]?\s{0,3}(?:=>|[:=])\s{0,3}['\"]?[\w.~+/-]{8}"
 _RULES = (
-    _Rule(
+    _RedactionRule(
         ("private key-----",),
         # What was redacted once has no end: a second time would hide all that follows.
         r"(?P<keep>-----BEGIN [A-Z ]*PRIVATE KEY-----)(?!\[redacted\])"
         r"(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
     ),
-    _Rule(("://",), r"(?P<keep>://[^\s:/@]{0,200}:)[^\s:/@]{1,200}(?=@)"),
-    _Rule(("://",), r"(?P<keep>://)[A-Za-z0-9_\-]{16,200}(?=@)"),
-    _Rule(
+    _RedactionRule(("://",), r"(?P<keep>://[^\s:/@]{0,200}:)[^\s:/@]{1,200}(?=@)"),
+    _RedactionRule(("://",), r"(?P<keep>://)[A-Za-z0-9_\-]{16,200}(?=@)"),
+    _RedactionRule(
         ("hooks.slack.com/", "/api/webhooks/", "webhook.office.com/", "/bot", "logic.azure.com"),
         r"(?P<keep>(?:hooks\.slack\.com/(?:services|workflows|triggers)|discord(?:app)?\.com/api/webhooks"
         r"|webhook\.office\.com/webhookb2|logic\.azure\.com\S{0,40}/workflows|api\.telegram\.org/bot)/?)"
         r"[^\s'\"<>]{8,}",
     ),
-    _Rule(("?", "&"), _QUERY, re.IGNORECASE, (r"[?&][\w-]{2,30}=",)),
-    _Rule(
+    _RedactionRule(("?", "&"), _QUERY, re.IGNORECASE, (r"[?&][\w-]{2,30}=",)),
+    _RedactionRule(
         ("authorization",),
         r"(?P<keep>\bauthorization['\"]?\s*[:=]\s*['\"]?(?:(?:bearer|basic|token)\s+)?)"
         r"[^\s'\",;]{6,}",
         re.IGNORECASE,
     ),
-    _Rule(("bearer",), r"(?P<keep>\bbearer\s+)[A-Za-z0-9._~+/=-]{12,}", re.IGNORECASE),
-    _Rule(
+    _RedactionRule(("bearer",), r"(?P<keep>\bbearer\s+)[A-Za-z0-9._~+/=-]{12,}", re.IGNORECASE),
+    _RedactionRule(
         ("cookie",),
         r"(?P<keep>\b(?:set-)?cookie['\"]?\s{0,3}[:=]\s{0,3}['\"]?)[\w.-]{1,80}=[^\s'\"][^'\"\n]{3,}",
         re.IGNORECASE,
     ),
     # Docker's config.json and .npmrc: a user name and password in base 64
-    _Rule(
+    _RedactionRule(
         ("auth",),
         r"(?P<keep>(?:['\"]auth['\"]\s{0,3}:\s{0,3}['\"]|\b_auth\s{0,3}=\s{0,3}['\"]?))"
         r"[A-Za-z0-9+/_-]{8,}={0,2}",
         suspects=(r"['\"]auth['\"]\s{0,3}:", r"_auth\s{0,3}="),
     ),
     # .netrc, and programs that take both in one option
-    _Rule(
+    _RedactionRule(
         ("machine",),
         r"(?P<keep>\bmachine\s+\S{1,200}\s+login\s+\S{1,200}\s+password\s+)\S+",
         suspects=(r"machine\s+\S{1,200}\s+login",),
     ),
-    _Rule(
+    _RedactionRule(
         ("curl", "wget", "docker login", "sshpass"),
         r"(?P<keep>\b(?:curl|wget)\b[^\n]{0,400}?\s(?:-u|--user)[ =]['\"]?[^\s:'\"]{1,100}:"
         r"|\b(?:docker login|sshpass)\b[^\n]{0,400}?\s-p[ =]?['\"]?)[^\s'\"]+",
     ),
-    _Rule(("key", "secret", "pass", "token", "credential"), _ASSIGNED, re.IGNORECASE, (_NEAR,)),
-    _Rule(("token",), _TOKEN, re.IGNORECASE, (_NEAR_TOKEN,)),
-    _Rule(
+    _RedactionRule(
+        ("key", "secret", "pass", "token", "credential"), _ASSIGNED, re.IGNORECASE, (_NEAR,)
+    ),
+    _RedactionRule(("token",), _TOKEN, re.IGNORECASE, (_NEAR_TOKEN,)),
+    _RedactionRule(
         ("_token", "_pat", "_pass", "_pwd"),
         _VARIABLE,
         suspects=(r"_(?-i:TOKEN|PAT|PASS|PWD)['\"]?\s?[:=]",),
     ),
-    _Rule(
+    _RedactionRule(
         ("--",),
         _OPTION,
         re.IGNORECASE,
@@ -163,32 +165,38 @@ _RULES = (
         ),
     ),
     # OpenAI, Anthropic, OpenRouter and others: words, then the secret
-    _Rule(
+    _RedactionRule(
         ("sk-",),
         r"(?P<keep>\b)sk-(?=[\w-]{0,200}\d)(?=[\w-]{0,200}[A-Za-z])(?:[a-z]{2,12}\d{0,3}-){1,3}[\w-]{20,}",
         suspects=(r"(?-i:sk|pk|rk)-[\w-]{20}",),
     ),
-    _Rule(
+    _RedactionRule(
         ("sk-", "pk-", "rk-"),
         r"(?P<keep>\b)(?:sk|pk|rk)-(?:[A-Za-z]+-)*[A-Za-z0-9_]{20,}\b",
         suspects=(r"(?-i:sk|pk|rk)-[\w-]{20}",),
     ),
-    _Rule(
+    _RedactionRule(
         ("eyj",),
         r"(?P<keep>\b)eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
         suspects=(r"(?-i:eyJ)[A-Za-z0-9_-]{8}",),
     ),
-    _Rule((":aa",), r"(?P<keep>\b)\d{8,10}:AA[\w-]{33}\b", suspects=(r"\d:(?-i:AA)[\w-]{33}",)),
-    _Rule(("-us",), r"(?P<keep>\b)[0-9a-f]{32}-us\d{1,2}\b", suspects=(r"[0-9a-f]{32}-us\d",)),
-    _Rule((".atlasv1.",), r"(?P<keep>\b)[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}"),
-    _Rule(("8q~",), r"(?P<keep>\b)[\w~.-]{3}8Q~[\w~.-]{31,34}", suspects=(r"8Q~[\w~.-]{31}",)),
+    _RedactionRule(
+        (":aa",), r"(?P<keep>\b)\d{8,10}:AA[\w-]{33}\b", suspects=(r"\d:(?-i:AA)[\w-]{33}",)
+    ),
+    _RedactionRule(
+        ("-us",), r"(?P<keep>\b)[0-9a-f]{32}-us\d{1,2}\b", suspects=(r"[0-9a-f]{32}-us\d",)
+    ),
+    _RedactionRule((".atlasv1.",), r"(?P<keep>\b)[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}"),
+    _RedactionRule(
+        ("8q~",), r"(?P<keep>\b)[\w~.-]{3}8Q~[\w~.-]{31,34}", suspects=(r"8Q~[\w~.-]{31}",)
+    ),
     # Kaggle's kaggle.json
-    _Rule(
+    _RedactionRule(
         ("key",),
         r"(?P<keep>['\"]key['\"]\s{0,3}:\s{0,3}['\"])[0-9a-f]{32}(?=['\"])",
         suspects=(r"['\"]key['\"]\s{0,3}:",),
     ),
-    _Rule(
+    _RedactionRule(
         ("wandb", "neptune", "comet"),
         r"(?P<keep>\b(?:wandb|neptune|comet)\S{0,40}[\s:=]+(?:(?:re)?login[\s:=]+)?"
         r"(?:with[\s:=]+)?(?:(?:api[ _-])?key[\s:=]+)?)[0-9a-f]{32,64}\b",
@@ -224,7 +232,7 @@ def redact(text: str) -> str:
     return text
 
 
-def _suspect(rule: _Rule, lowered: str) -> bool:
+def _suspect(rule: _RedactionRule, lowered: str) -> bool:
     """Whether something is assigned to a word such as key, which many harmless texts hold."""
     if rule.suspects not in ((_NEAR,), (_NEAR_TOKEN,)):
         return True

@@ -116,7 +116,7 @@ def graph_of(data: bytes, path: str, most_nodes: int = MOST_NODES) -> CodeGraph:
     syntax = syntax_of(data, path)
     if syntax is None:
         return CodeGraph.empty()
-    walk = _Walk()
+    walk = _GraphWalk()
     walk.file(syntax.root)
     order = sorted(range(len(walk.made)), key=lambda n: (walk.made[n].depth, n))
     kept = sorted(order[:most_nodes])
@@ -174,7 +174,7 @@ _SWITCH = frozenset({"break"})
 _FINALLY = frozenset(_JUMPS.values())
 
 
-class _Walk:
+class _GraphWalk:
     """Goes through a tree once, statement by statement.
 
     Every method that takes ``before``, the nodes after which something runs, gives the nodes after

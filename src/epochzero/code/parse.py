@@ -80,7 +80,7 @@ def parse(data: bytes, path: str) -> Parsed:
     language = refined(language_of(path), data)
     if language not in LANGUAGES:
         return _plain(language, data)
-    text = _Text(data)
+    text = _SourceText(data)
     captures = _captures(language, text.data)
     return _plain("text", data) if captures is None else _code(language, text, captures)
 
@@ -110,7 +110,7 @@ def syntax_of(data: bytes, path: str) -> Syntax | None:
     language = refined(language_of(path), data)
     if language not in LANGUAGES:
         return None
-    data = _Text(data).data
+    data = _SourceText(data).data
     root = _root(language, data)
     return None if root is None else Syntax(language, data, root)
 
@@ -128,7 +128,7 @@ def _utf8(data: bytes) -> bytes:
     return data
 
 
-class _Text:
+class _SourceText:
     """A file's bytes as valid UTF-8, and its identifiers.
 
     Attributes:
@@ -168,7 +168,7 @@ _NO_HASHES = name_hashes(())
 
 def _plain(language: str, data: bytes) -> Parsed:
     """A file without units: its words, and its beginning as its card."""
-    text = _Text(b"" if language == "binary" else data)
+    text = _SourceText(b"" if language == "binary" else data)
     stream, bounds = word_stream(text.tokens)
     card_end = _characters_end(text.data, 0, CARD_CHARACTERS)
     card = slice(0, int(bounds[np.searchsorted(text.starts, card_end)]))
@@ -252,7 +252,7 @@ def _has_flat_node(root: Node) -> bool:
     return False
 
 
-def _code(language: str, text: _Text, captures: Mapping[str, list[Node]]) -> Parsed:
+def _code(language: str, text: _SourceText, captures: Mapping[str, list[Node]]) -> Parsed:
     found = find_units(language, captures, text.data, text.line_starts)
     units = tuple([item.unit for item in found])
     spans = {name: sorted(node.byte_range for node in nodes) for name, nodes in captures.items()}
@@ -334,7 +334,7 @@ def _introduction(spans: Mapping[str, list[Span]], data: bytes) -> list[Span]:
 _ESCAPES = frozenset("abfnrtv")
 
 
-def _without_escapes(text: _Text, kinds: NDArray[np.uint8]) -> list[str]:
+def _without_escapes(text: _SourceText, kinds: NDArray[np.uint8]) -> list[str]:
     """The identifiers; in strings without the letter of an escape sequence before them."""
     if b"\\" not in text.data:
         return text.tokens
@@ -402,7 +402,7 @@ def _bags(
     kinds: NDArray[np.uint8],
     marks: NDArray[np.uint8],
     found: Sequence[Found],
-    text: _Text,
+    text: _SourceText,
 ) -> BagTable:
     stream, bounds = word_stream(tokens)
     lengths = np.diff(bounds)

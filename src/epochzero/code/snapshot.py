@@ -62,7 +62,7 @@ class File(NamedTuple):
     size: int
 
 
-class _Reader(Protocol):
+class _BlobReader(Protocol):
     """How the content of files is got, in order."""
 
     def __call__(self, files: Sequence[File], /) -> Iterator[tuple[File, bytes]]: ...
@@ -80,7 +80,7 @@ class Snapshot:
 
     commit: Commit
     files: tuple[File, ...]
-    _reader: _Reader
+    _reader: _BlobReader
     submodules: tuple[str, ...] = ()
 
     def read(self, files: Iterable[File]) -> Iterator[tuple[File, bytes]]:

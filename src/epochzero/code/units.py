@@ -40,14 +40,7 @@ class Found:
 def find_units(
     language: str, captures: Mapping[str, list[Node]], data: bytes, line_starts: Sequence[int]
 ) -> tuple[Found, ...]:
-    """The units that a query captured, in the order of their first byte, outer ones first.
-
-    Args:
-        language: one of `LANGUAGES`.
-        captures: nodes by the name of their capture.
-        data: the file.
-        line_starts: the first byte of each line.
-    """
+    """The units that a query captured, in the order of their first byte, outer ones first."""
     nodes = [
         (*node.byte_range, is_class, node)
         for capture, is_class in (("class", True), ("function", False))

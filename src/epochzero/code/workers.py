@@ -103,7 +103,7 @@ def _drive(
     answers: SimpleQueue[list[tuple[int, bytes]] | Exception],
 ) -> None:
     """Keeps one worker busy until there are no more questions."""
-    worker = _Worker()
+    worker = _ParserProcess()
     try:
         while chunk := questions.get():
             try:
@@ -114,7 +114,7 @@ def _drive(
         worker.end()
 
 
-class _Worker:
+class _ParserProcess:
     """A child that parses; restarted if it has died."""
 
     def __init__(self) -> None:

@@ -18,11 +18,7 @@ _WEAK = frozenset({"catch_all", "classifier", "guess", "message", "nothing"})
 
 
 def confidence(found: Diagnosis) -> float:
-    """The estimated probability that the category is right, 0 to 1.
-
-    Args:
-        found: a diagnosis of a job that failed.
-    """
+    """The estimated probability that the category is right, 0 to 1."""
     model = shipped("confidence.json")
     answer, probability = model.classify(confidence_features(found))
     return round(model.calibrated(probability if answer == "right" else 1.0 - probability), 2)

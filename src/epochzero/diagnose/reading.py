@@ -22,7 +22,7 @@ from epochzero.logs.patterns import PatternSet
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
+class _ReadingRule:
     category: str
     type: re.Pattern[str] | None
     has_message: bool
@@ -144,7 +144,7 @@ def stated_reason(kind: str, message: str, general: str) -> str:
     return stated if stated in _OUTSIDE else general
 
 
-def _deciding(kind: str, message: str, file: str) -> _Rule | None:
+def _deciding(kind: str, message: str, file: str) -> _ReadingRule | None:
     """The rule that fits: what an exception is, its first line says; but it may be a mere heading."""
     short = kind.rsplit(".", 1)[-1].rsplit("::", 1)[-1]
     first, _, rest = message.partition("\n")
@@ -157,7 +157,7 @@ def prepare() -> None:
     _messages().prepare()
 
 
-def _rule(kind: str, message: str, file: str, *, guess: bool) -> _Rule | None:
+def _rule(kind: str, message: str, file: str, *, guess: bool) -> _ReadingRule | None:
     contained = _messages().said_in(message)
     for number, rule in enumerate(_rules()):
         if rule.guess and not guess:
@@ -234,9 +234,9 @@ def _messages() -> Messages:
 
 
 @cache
-def _rules() -> tuple[_Rule, ...]:
+def _rules() -> tuple[_ReadingRule, ...]:
     return tuple(
-        _Rule(
+        _ReadingRule(
             category=raw["category"],
             type=re.compile(raw["type"]) if "type" in raw else None,
             has_message="message" in raw,

@@ -96,12 +96,7 @@ class JobContext:
 
 
 def verdict(timeline: Timeline, job: JobContext) -> Diagnosis:
-    """The diagnosis of one job.
-
-    Args:
-        timeline: all events of its logs, judged.
-        job: all other data.
-    """
+    """The diagnosis of one job."""
     root = timeline.root
     if job.facts.ended_well and not _tells_of_deaths(timeline):
         return _no_failure(timeline, job, "The job exited with code 0.")

@@ -66,12 +66,7 @@ class ReviewFile:
 
 
 def handed_json(number: int, found: Review) -> str:
-    """The file's text; of very many findings, the first.
-
-    Args:
-        number: of the pull request.
-        found: what was found in it.
-    """
+    """The file's text; of very many findings, the first."""
     value = {
         "schema": SCHEMA,
         "number": number,

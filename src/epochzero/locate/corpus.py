@@ -338,9 +338,6 @@ class Corpus:
 class Bags:
     """Bags of words that are searched together.
 
-    Args:
-        bags: in their order.
-
     Attributes:
         lengths: words in each, repetitions included.
     """

@@ -50,9 +50,6 @@ class SearchResult:
 class Index:
     """The words of parsed files.
 
-    Args:
-        parsed: the documents, in their order.
-
     Attributes:
         unit_document: for each unit the number of its document.
         unit_first: for each document the number of its first unit; one more bound at the end.
@@ -159,11 +156,7 @@ class Index:
 
 
 class Sets:
-    """Which of many sets hold a hash: the names that files define or use, their phrases.
-
-    Args:
-        sets: one for each document.
-    """
+    """Which of many sets hold a hash: the names that files define or use, their phrases."""
 
     def __init__(self, sets: Sequence[NDArray[np.uint32]]) -> None:
         self._held = _concat(sets, np.uint32)

@@ -93,10 +93,6 @@ class Search:
     def items(self, level: Level, top: int) -> tuple[Item, ...]:
         """The likeliest places that have anything in common with the report.
 
-        Args:
-            level: what the places are.
-            top: how many at most.
-
         Raises:
             InputError: a file cannot be read.
         """

@@ -146,7 +146,7 @@ class LogEvent:
 
 
 @dataclass(slots=True)
-class _Line:
+class _LogLine:
     offset: int
     number: int
     shown: str
@@ -208,7 +208,7 @@ _CLOSES = re.compile(
 )
 
 
-def _closes(line: _Line) -> bool:
+def _closes(line: _LogLine) -> bool:
     """Whether a program announces that it shuts down on request, not because of an error."""
     return line.prefix.level in (None, "INFO") and _CLOSES.search(line.text) is not None
 
@@ -241,10 +241,6 @@ class _Written:
         self, events: list[tuple[_Source, LogEvent]], ordinary: Mapping[_Source, list[int]]
     ) -> list[tuple[LogEvent, _Source, tuple[int, int]]]:
         """Adds the ordinary lines of a region.
-
-        Args:
-            events: of the region, with their sources.
-            ordinary: numbers of the ordinary lines of each source.
 
         Returns:
             The events, each with the number of lines before it: of its source, and of all.
@@ -286,8 +282,8 @@ _PASSED_OVER = (-1,)
 """The cues of a line that has cues but is not a hit: no event, and no ordinary line."""
 
 
-def _lines(region: Region, bare_ranks: bool) -> list[_Line]:
-    lines: list[_Line] = []
+def _lines(region: Region, bare_ranks: bool) -> list[_LogLine]:
+    lines: list[_LogLine] = []
     hits = iter(region.hits)
     hit = next(hits, None)
     position = region.offset
@@ -305,9 +301,9 @@ def _lines(region: Region, bare_ranks: bool) -> list[_Line]:
                 own = prefix.over(record[0])
                 for inner in record[1]:
                     inside, text = split(inner)
-                    lines.append(_Line(position, number, inner, text, inside.over(own), cues))
+                    lines.append(_LogLine(position, number, inner, text, inside.over(own), cues))
             else:
-                lines.append(_Line(position, number, piece, rest, prefix, cues))
+                lines.append(_LogLine(position, number, piece, rest, prefix, cues))
         position = end + 1
     return _without_collector(lines)
 
@@ -319,7 +315,7 @@ _SOURCE_LINE = re.compile(r"\w\.(?:py|cc|cpp|cu|h):\d+\b")
 _NUMBERED = re.compile(r"(?i)\b(?:rank|worker|replica)[ _:=-]{0,2}(\d{1,5})\b")
 
 
-def _without_collector(lines: list[_Line]) -> list[_Line]:
+def _without_collector(lines: list[_LogLine]) -> list[_LogLine]:
     """The lines without what an unknown collector put in front of each of its source's lines.
 
     A traceback shows it: the lines below its header begin with the same text as the header.
@@ -383,7 +379,7 @@ def _shown(text: str) -> list[str]:
     return complete[-MOST_PIECES:] or [""]
 
 
-def _streams(lines: list[_Line]) -> list[tuple[_Source, list[_Line]]]:
+def _streams(lines: list[_LogLine]) -> list[tuple[_Source, list[_LogLine]]]:
     """The lines of each process separately, with their source.
 
     Lines without a process remain together: if several processes write without prefixes, only their order
@@ -391,7 +387,7 @@ def _streams(lines: list[_Line]) -> list[tuple[_Source, list[_Line]]]:
     """
     if all(line.prefix[:3] == (None, None, None) for line in lines):
         return [(_UNNAMED, lines)]
-    streams: dict[_Source, list[_Line]] = {}
+    streams: dict[_Source, list[_LogLine]] = {}
     for line in lines:
         prefix = line.prefix
         streams.setdefault((prefix.rank, prefix.process, prefix.host), []).append(line)
@@ -413,7 +409,7 @@ class _StreamReader:
     def __init__(
         self,
         log: Log,
-        lines: list[_Line],
+        lines: list[_LogLine],
         anchors: Mapping[int, str],
         progress: list[ProgressLine],
         went_on: bool,

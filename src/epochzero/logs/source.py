@@ -213,7 +213,7 @@ def _decoded(stream: BinaryIO, encoding: str) -> Iterator[bytes]:
     yield decoder.decode(b"", final=True).encode()
 
 
-class _Member(Protocol):
+class _ArchiveMember(Protocol):
     """A decompressor of one gzip member or one Zstandard frame."""
 
     @property
@@ -238,14 +238,14 @@ class _Packing:
 
     magic: bytes
     begin: re.Pattern[bytes]
-    open: Callable[[], _Member]
+    open: Callable[[], _ArchiveMember]
     error: Callable[[], type[Exception]]
     step: int
-    copy: Callable[[Any], _Member] | None = None
+    copy: Callable[[Any], _ArchiveMember] | None = None
 
 
 # Few logs need zstd.
-def _zstd_member() -> _Member:
+def _zstd_member() -> _ArchiveMember:
     from epochzero import zstd
 
     return zstd.ZstdDecompressor()
@@ -284,7 +284,7 @@ def _unpacked(raw: BinaryIO, packing: _Packing, on_damage: OnDamage) -> Iterator
 
     A log that was still being compressed when its node crashed contains the most important lines.
     """
-    member: _Member | None = None
+    member: _ArchiveMember | None = None
     damaged = torn = False
     data = b""
     while chunk := raw.read(packing.step):
@@ -317,7 +317,7 @@ def _unpacked(raw: BinaryIO, packing: _Packing, on_damage: OnDamage) -> Iterator
         on_damage(CUT_OFF)
 
 
-def _undamaged(member: _Member, data: bytes) -> bytes:
+def _undamaged(member: _ArchiveMember, data: bytes) -> bytes:
     """The decompressed bytes before a damage."""
     pieces: list[bytes] = []
     with suppress(zlib.error):

@@ -173,12 +173,12 @@ def parse(
     Returns:
         The traceback with all exceptions chained to it; None when nothing can be read from it.
     """
-    reader = _Reader(lines, breaks)
+    reader = _TracebackReader(lines, breaks)
     raised = reader.chain(start)
     return Traceback(tuple(raised), start, reader.at) if raised else None
 
 
-class _Reader:
+class _TracebackReader:
     """Reads a chain of tracebacks; ``at`` is the first line not read yet."""
 
     def __init__(self, lines: Sequence[str], breaks: Sequence[bool] | None, depth: int = 0) -> None:
@@ -455,7 +455,9 @@ class _Reader:
         raised: list[LoggedError] = []
         for first, after in pairwise([*sections, len(inner) + 1]):
             relation: Link = "group" if first else link
-            for exception in _Reader(inner[: after - 1], None, self.depth + 1).section(first):
+            for exception in _TracebackReader(inner[: after - 1], None, self.depth + 1).section(
+                first
+            ):
                 raised.append(
                     replace(exception, at=begin + exception.at, link=exception.link or relation)
                 )

@@ -64,10 +64,6 @@ def _opened(query: Query, corpus: Corpus) -> float:
 def features_of(query: Query, corpus: Corpus) -> tuple[tuple[str, ...], Floats]:
     """All features.
 
-    Args:
-        query: the report, taken apart.
-        corpus: where to look, with its history.
-
     Returns:
         The names of the columns, and the values, (files, columns).
     """

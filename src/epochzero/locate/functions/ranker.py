@@ -33,11 +33,7 @@ order of the guess."""
 
 
 class Functions(FunctionTable):
-    """The functions and methods of a corpus, ranked for reports.
-
-    Args:
-        corpus: the files.
-    """
+    """The functions and methods of a corpus, ranked for reports."""
 
     def scores(
         self, query: Query, corpus: Corpus, files: Floats, mentioned: Sequence[Mention]

@@ -25,9 +25,6 @@ NO_ROWS = np.zeros(0, np.int64)
 class FunctionTable:
     """The functions and methods of a corpus.
 
-    Args:
-        corpus: the files.
-
     Attributes:
         units: the functions, in the order of the files.
         document: for each the number of its file.

@@ -334,11 +334,7 @@ def _past(corpus: Corpus) -> _Past:
 
 
 class Dnnloc:
-    """DNNLOC.
-
-    Args:
-        network: what was learned.
-    """
+    """DNNLOC."""
 
     name = "dnnloc"
 

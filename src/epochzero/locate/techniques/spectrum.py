@@ -97,10 +97,6 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType({OCHIAI: ochiai, "tarantula":
 def suspicious_lines(runs: Sequence[Run], formula: Formula = ochiai) -> tuple[Item, ...]:
     """The lines that a failing run covered, the most suspicious first.
 
-    Args:
-        runs: failing ones among them.
-        formula: one of `FORMULAS`.
-
     Raises:
         InputError: no run fails.
     """
@@ -168,10 +164,6 @@ def suspicious_files(runs: Sequence[Run], formula: Formula = ochiai) -> tuple[It
     """The files that a failing run covered, the most suspicious first.
 
     Each is as suspicious as the most suspicious of its lines.
-
-    Args:
-        runs: failing ones among them.
-        formula: one of `FORMULAS`.
 
     Raises:
         InputError: no run fails.

@@ -183,12 +183,7 @@ def _places(vocabulary: Hashes, hashes: Hashes) -> Ints:
 
 
 class PastReports:
-    """Reports that were closed before, with the searched files that they led to.
-
-    Args:
-        reports: the reports.
-        number: of each path that is searched.
-    """
+    """Reports that were closed before, with the searched files that they led to."""
 
     def __init__(self, reports: Sequence[PastReport], number: Mapping[str, int]) -> None:
         texts = [f"{past.report.title}\n{past.report.text}" for past in reports]
@@ -216,12 +211,6 @@ class PastReports:
 
 class Vectors:
     """Data of a corpus that the techniques need in addition to its index, computed on first use.
-
-    Args:
-        index: the words of the files.
-        parsed: the files.
-        past: the reports closed before.
-        number: of each path.
 
     Attributes:
         idf: of the words of whole files.

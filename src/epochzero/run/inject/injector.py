@@ -71,12 +71,7 @@ class Injector(Watcher):
         return tuple(fault for fault, came in pairs if came is None)
 
     def outcomes(self, ended: End, decision: Decision | None) -> tuple[InjectionOutcome, ...]:
-        """Return the outcome of each fault.
-
-        Args:
-            ended: how the attempt ended.
-            decision: whether the job is restarted.
-        """
+        """Return the outcome of each fault."""
         plan = self._plan
         return judged(
             self._faults,

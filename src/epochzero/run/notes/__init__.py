@@ -36,10 +36,6 @@ def run_tags(environment: Mapping[str, str], *, job: str, attempt: int) -> dict[
     """What to add to the job's environment so that its runs of MLflow are found again, on any server.
 
     MLflow gives each run that it makes the tags in this variable.
-
-    Args:
-        environment: of the job.
-        job, attempt: identity of the attempt.
     """
     try:
         tags = dict(json.loads(environment.get(_RUN_CONTEXT) or "{}"))
@@ -60,12 +56,6 @@ def leave_note(
     clock: Clock,
 ) -> JobEvent:
     """Writes the diagnosis of an attempt into a tool; takes seconds, at most a minute.
-
-    Args:
-        tool: one of `TOOLS`.
-        started, diagnosis, decision: what is known of the attempt.
-        environment: of the job.
-        clock: of the attempt.
 
     Returns:
         ``note_left``, which says where, or ``note_failed``, which says why not.

@@ -24,12 +24,7 @@ class SampleWatcher(Watcher):
     """A watcher that leaves a `Sample` each second. A job of less than a second has none."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
-        """Nothing is read yet.
-
-        Args:
-            folder: where the job runs.
-            environment: of the job.
-        """
+        """Nothing is read yet."""
         self._folder = folder
         self._environment = environment
         self._groups: list[Path] | None = None

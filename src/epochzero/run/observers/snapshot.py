@@ -38,13 +38,7 @@ class SnapshotWatcher(Watcher):
     def __init__(
         self, command: Sequence[str], folder: Path, environment: Mapping[str, str]
     ) -> None:
-        """Nothing is read yet.
-
-        Args:
-            command: of the job.
-            folder: in which it runs.
-            environment: of the job.
-        """
+        """Nothing is read yet."""
         self._command = command
         self._folder = folder
         self._environment = environment
@@ -78,14 +72,7 @@ class SnapshotWatcher(Watcher):
 def take(
     clock: Clock, folder: Path, environment: Mapping[str, str], program: Path | None
 ) -> JobSnapshot:
-    """The snapshot of a job.
-
-    Args:
-        clock: of the attempt.
-        folder: in which the job runs.
-        environment: of the job.
-        program: its Python; None for none.
-    """
+    """The snapshot of a job."""
     # Loaded here because a job that ends at once needs no snapshot.
     from epochzero.check.target import read_interpreter
     from epochzero.check.target.system import gpus

@@ -102,7 +102,7 @@ def run_attempt(
         How it ended; 127 where the command was not found and 126 where it could not be executed, as
         a shell has it.
     """
-    attempt = _Attempt(started, folder, journal, options or SupervisorOptions())
+    attempt = _SupervisedAttempt(started, folder, journal, options or SupervisorOptions())
     with ExitStack() as stack:
         adopt_orphans()
         stack.callback(adopt_orphans, False)
@@ -113,7 +113,7 @@ def run_attempt(
         return attempt.end()
 
 
-class _Attempt:
+class _SupervisedAttempt:
     """What is known of the attempt while it runs.
 
     Attributes:
@@ -387,7 +387,7 @@ class _Attempt:
         if names:
             self.event("not_ended", f"could not be killed: {_list(names)}")
 
-    _HEARD: ClassVar[Mapping[str, Callable[[_Attempt, Any], None]]] = {
+    _HEARD: ClassVar[Mapping[str, Callable[[_SupervisedAttempt, Any], None]]] = {
         "running": _running,
         "failed": _failed,
         "stopped": _stopped,

@@ -110,14 +110,7 @@ def notice_of(
     decision: Decision | None = None,
     fault: TrainingFinding | None = None,
 ) -> Notice:
-    """Puts together what is known of an attempt after its end.
-
-    Args:
-        started, ended: its first and last record.
-        diagnosis: in its JSON form.
-        decision: what the policy says.
-        fault: of its training, for which it was ended.
-    """
+    """Puts together what is known of an attempt after its end."""
     diagnosis = diagnosis or {}
     known = _of_fault(fault) if fault is not None else _of_diagnosis(diagnosis)
     failed = {"user": "cancelled", "another_rank": "ended"}.get(ended.why, "failed")

@@ -130,12 +130,7 @@ class After:
         return found
 
     def ranking(self, diagnosis: Diagnosis, cache: Cache | None = None) -> Ranking | None:
-        """Where the bug is in the repository in which the job ran, if it ran in one.
-
-        Args:
-            diagnosis: of the failure.
-            cache: of parsed code.
-        """
+        """Where the bug is in the repository in which the job ran, if it ran in one."""
         return self._answer("locate", lambda: self._located(diagnosis, cache))
 
     def checked(self, target: Target | str | Path | None = None) -> CheckResult | None:

@@ -32,10 +32,6 @@ class JobSpans:
     The global tracer provider is used if the program has set one; otherwise spans are sent over OTLP as the variables
     OTEL_EXPORTER_OTLP_* say.
 
-    Args:
-        started: first record of the job.
-        environment: of the job.
-
     Raises:
         InputError: the extra ``opentelemetry`` is not installed.
     """

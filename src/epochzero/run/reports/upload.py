@@ -77,10 +77,10 @@ class Destination:
                 return answer.json()
         except (NoResponseError, ValueError) as error:
             raise InputError(f"{self.url} does not respond: {error}") from error
-        raise _RefusedError(self.url, answer.status, _detail(answer))
+        raise _ServerRefusedError(self.url, answer.status, _detail(answer))
 
 
-class _RefusedError(InputError):
+class _ServerRefusedError(InputError):
     def __init__(self, url: str, status: int, detail: Any) -> None:
         message = detail.get("message", detail) if isinstance(detail, dict) else detail
         super().__init__(f"{url} returned {status}: {message}")
@@ -142,7 +142,7 @@ def _send(to: Destination, place: str, file: Path, begin: int, end: int) -> None
             try:
                 answer = to.ask("PUT", f"{place}?offset={begin}", zstd.compress(data))
                 begin = int(answer["size"])
-            except _RefusedError as refused:
+            except _ServerRefusedError as refused:
                 # Another sender may have been faster; what differs cannot be mended.
                 if refused.status != 409 or refused.size is None or refused.size == begin:
                     raise
@@ -168,10 +168,6 @@ class UploadWatcher(Watcher):
     """A watcher that adds no records: it sends the attempt, in a thread of its own.
 
     What the service does not take now stays in the folder for ``epochzero send``.
-
-    Args:
-        to: the service.
-        folder: of the attempt.
     """
 
     def __init__(self, to: Destination, folder: Path) -> None:

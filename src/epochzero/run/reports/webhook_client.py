@@ -64,14 +64,14 @@ def refusal(host: str, port: int, *, private: bool) -> str:
     """
     try:
         _allowed_addresses(host, port, private=private)
-    except _RefusedError as error:
+    except _ForbiddenAddressError as error:
         return str(error)
     except (OSError, UnicodeError):
         return ""
     return ""
 
 
-class _RefusedError(OSError):
+class _ForbiddenAddressError(OSError):
     """A name leads to an address to which nothing is sent."""
 
 
@@ -79,7 +79,7 @@ def _allowed_addresses(host: str, port: int, *, private: bool) -> list[str]:
     """The addresses of a name.
 
     Raises:
-        _RefusedError: one of them may not be connected to.
+        _ForbiddenAddressError: one of them may not be connected to.
         OSError: the name cannot be looked up.
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -87,9 +87,9 @@ def _allowed_addresses(host: str, port: int, *, private: bool) -> list[str]:
     for address in addresses:
         meant = _meant(ipaddress.ip_address(address.partition("%")[0]))
         if any(value in _METADATA for value in meant):
-            raise _RefusedError("its address belongs to a cloud metadata service")
+            raise _ForbiddenAddressError("its address belongs to a cloud metadata service")
         if not private and not all(map(_is_public, meant)):
-            raise _RefusedError("its address is in a private network")
+            raise _ForbiddenAddressError("its address is in a private network")
     return addresses
 
 

@@ -23,13 +23,7 @@ EXIT_CODES: Mapping[Action, int] = {"retry": 75, "retry_elsewhere": 76, "stop": 
 
 
 def advice(decision: Decision, *, job: str, attempt: int, exit_code: int) -> Mapping[str, Any]:
-    """The JSON form of a decision for schedulers.
-
-    Args:
-        decision: what was decided.
-        job, attempt: whose failure it is about.
-        exit_code: of the job's own process.
-    """
+    """The JSON form of a decision for schedulers."""
     return {
         "schema": SCHEMA,
         "job": job,

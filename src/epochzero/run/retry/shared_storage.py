@@ -41,11 +41,6 @@ def shared_storage(diagnosis: Diagnosis, started: Start, mounts: Path = _MOUNTS)
     """The source of the network file system with the failure's files, such as ``server:/export``.
 
     Empty if they are on none, or if it is unknown.
-
-    Args:
-        diagnosis: of the attempt.
-        started: its first record.
-        mounts: the kernel's list of mounts.
     """
     listed = _mounts_seen_by(diagnosis, started, mounts)
     for path in _named(diagnosis, started):
@@ -56,13 +51,7 @@ def shared_storage(diagnosis: Diagnosis, started: Start, mounts: Path = _MOUNTS)
 
 
 def local_files(diagnosis: Diagnosis, started: Start, mounts: Path = _MOUNTS) -> str:
-    """The path that a failure is about if it is on a file system of this node; empty if it is not, or unknown.
-
-    Args:
-        diagnosis: of the attempt.
-        started: its first record.
-        mounts: the kernel's list of mounts.
-    """
+    """The path that a failure is about if it is on a file system of this node; empty if it is not, or unknown."""
     if diagnosis.category not in _ABOUT_FILES:
         return ""
     found: list[PurePath] = [*_quoted(diagnosis, started)]

@@ -43,7 +43,7 @@ class _Miss:
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
+class _AttemptFacts:
     """What a look needs to know of the attempt."""
 
     started: Start
@@ -52,13 +52,7 @@ class _Attempt:
 
 
 def there_now(diagnosis: Diagnosis, started: Start, samples: Sequence[Sample] = ()) -> str:
-    """A sentence about what the attempt missed and exists now; empty if nothing is known.
-
-    Args:
-        diagnosis: of the attempt.
-        started: its first record.
-        samples: what it used, in order.
-    """
+    """A sentence about what the attempt missed and exists now; empty if nothing is known."""
     if diagnosis.root is None or not is_here(diagnosis.root.host, started):
         return ""
     for miss in _misses():
@@ -68,7 +62,7 @@ def there_now(diagnosis: Diagnosis, started: Start, samples: Sequence[Sample] = 
             named = found["named"] or ""
             # What a line names need be no path and no port at all.
             with suppress(OSError, ValueError, OverflowError):
-                if _LOOKS[miss.look](named, _Attempt(started, samples, diagnosis)):
+                if _LOOKS[miss.look](named, _AttemptFacts(started, samples, diagnosis)):
                     return miss.says.format(named=named)
             return ""
     return ""
@@ -91,12 +85,12 @@ def is_here(host: str | None, started: Start) -> bool:
     return host is None or host.partition(".")[0] == started.host.partition(".")[0]
 
 
-def _readable(named: str, attempt: _Attempt) -> bool:
+def _readable(named: str, attempt: _AttemptFacts) -> bool:
     path = _path(named, attempt)
     return path is not None and _may(path, os.R_OK)
 
 
-def _usable(named: str, attempt: _Attempt) -> bool:
+def _usable(named: str, attempt: _AttemptFacts) -> bool:
     """The line does not tell what was refused; a path that is not there is made in its folder."""
     path = _path(named, attempt)
     if path is None:
@@ -108,7 +102,7 @@ def _may(path: Path, rights: int) -> bool:
     return os.access(path, rights, effective_ids=True)
 
 
-def _path(named: str, attempt: _Attempt) -> Path | None:
+def _path(named: str, attempt: _AttemptFacts) -> Path | None:
     """The path that was named.
 
     A relative one is the job's only if the job had not gone to another folder: it counts when it was
@@ -120,7 +114,7 @@ def _path(named: str, attempt: _Attempt) -> Path | None:
     return path if path.stat().st_ctime > attempt.started.time else None
 
 
-def _made(named: str, attempt: _Attempt) -> bool:
+def _made(named: str, attempt: _AttemptFacts) -> bool:
     """Another process made it during the attempt, after this one had seen that it did not exist."""
     frame = attempt.diagnosis.user_frame
     path = Path(attempt.started.folder, named)
@@ -131,13 +125,13 @@ def _made(named: str, attempt: _Attempt) -> bool:
     return any(_ASKS_FIRST.search(line) for line in before)
 
 
-def _free(named: str, _: _Attempt) -> bool:
+def _free(named: str, _: _AttemptFacts) -> bool:
     with socket.socket() as listener:
         listener.bind(("", int(named)))
     return True
 
 
-def _has_room(named: str, attempt: _Attempt) -> bool:
+def _has_room(named: str, attempt: _AttemptFacts) -> bool:
     """Others had filled the disk: a job that fills it alone has no room for twice what it wrote.
 
     A disk that was full for seconds only is in no sample.
@@ -151,7 +145,7 @@ def _has_room(named: str, attempt: _Attempt) -> bool:
     return inodes and free > max(2 * written, _MUCH_ROOM)
 
 
-def _resolves(named: str, _: _Attempt) -> bool:
+def _resolves(named: str, _: _AttemptFacts) -> bool:
     """A look-up cannot be ended from outside: one that takes longer is left behind."""
     found: list[object] = []
 
@@ -165,7 +159,7 @@ def _resolves(named: str, _: _Attempt) -> bool:
     return bool(found)
 
 
-_LOOKS: Mapping[str, Callable[[str, _Attempt], bool]] = {
+_LOOKS: Mapping[str, Callable[[str, _AttemptFacts], bool]] = {
     "readable": _readable,
     "usable": _usable,
     "free": _free,

@@ -48,10 +48,6 @@ class _Catalogue:
 def unseeded(diagnosis: Diagnosis, started: Start) -> str:
     """The unseeded draw where the job failed, in a sentence; empty if there is none or it is unknown.
 
-    Args:
-        diagnosis: of the attempt.
-        started: its first record.
-
     Raises:
         InputError: the command runs no Python that can be read.
     """

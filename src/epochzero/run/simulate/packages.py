@@ -122,12 +122,6 @@ def build_environment(
 
     The same list of packages is built once. What cannot be built is removed.
 
-    Args:
-        target: whose distributions are known.
-        command: of the job, whose Python makes it.
-        environment: of pip.
-        folder: where environments are stored.
-
     Raises:
         InputError: no Python, no list, or a package that is not to be had.
     """

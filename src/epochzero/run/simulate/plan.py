@@ -90,13 +90,6 @@ def plan(
 ) -> SimulationPlan:
     """What is run, with the request written to the attempt's folder.
 
-    Args:
-        options: target and means.
-        command: of the job.
-        folder: where it runs.
-        environment: as it is here.
-        attempt: directory of the attempt.
-
     Raises:
         InputError: the command has no ranks, which `options_of` says before.
     """

@@ -52,11 +52,7 @@ CARD = "card"
 
 
 class BJXNet:
-    """The technique with one network.
-
-    Args:
-        network: what scores.
-    """
+    """The technique with one network."""
 
     name = "bjxnet"
 

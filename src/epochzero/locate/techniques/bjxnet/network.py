@@ -74,11 +74,7 @@ WIDTHS = (3, 4, 5)
 
 
 class BjxNet(nn.Module):
-    """bjXnet.
-
-    Args:
-        size: how large it is.
-    """
+    """bjXnet."""
 
     def __init__(self, size: NetworkSize = NetworkSize()) -> None:  # noqa: B008 - an immutable tuple
         super().__init__()

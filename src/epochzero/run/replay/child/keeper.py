@@ -49,12 +49,7 @@ class Keeper:
     """
 
     def __init__(self, course: Course, write: Callable[[], object]) -> None:
-        """Create an empty record.
-
-        Args:
-            course: of the training.
-            write: writes the capture.
-        """
+        """Create an empty record."""
         self.snapshot: dict[str, Any] | None = None
         self._events: list[dict[str, Any]] = []
         self.complete = True

@@ -36,7 +36,7 @@ def build(request: dict[str, Any]) -> None:
     system.attach("tmpfs", root, "tmpfs", _HARMLESS, "mode=555")
     # Else it would be seen in itself, through the folder that it lies in.
     system.attach("", root, flags=system.MS_UNBINDABLE)
-    view = _View(root, request)
+    view = _PlatformView(root, request)
     view.descend("/")
     for mount in sorted(request["mounts"], key=lambda value: len(value["path"])):
         view.mount(mount)
@@ -49,7 +49,7 @@ def build(request: dict[str, Any]) -> None:
     system.pivot(root)
 
 
-class _View:
+class _PlatformView:
     """The new root, while it is made."""
 
     def __init__(self, root: str, request: dict[str, Any]) -> None:
