@@ -154,11 +154,19 @@ def variables_of(job: Job, options: Sequence[tuple[Option, Word]]) -> dict[str, 
         "SLURM_ARRAY_TASK_ID": None,
         "SLURM_ARRAY_JOB_ID": None,
         "SLURM_ARRAY_TASK_COUNT": None,
+        "SLURM_ARRAY_TASK_MAX": _last_task(requested.get("--array", "")),
     }
     if "--array" not in requested:
         known = {k: v for k, v in known.items() if not k.startswith("SLURM_ARRAY")}
     always = re.compile("SLURM_(NNODES|JOB_NUM_NODES|JOB_NAME|JOB_PARTITION|ARRAY.*)")
     return {k: v for k, v in known.items() if v is not None or always.fullmatch(k)}
+
+
+def _last_task(array: str) -> str | None:
+    """The highest number of ``1-10:2%4`` or ``0,3,7``."""
+    found = re.findall(r"(\d+)(?:-(\d+)(?::(\d+))?)?(?:,|$)", array.partition("%")[0])
+    ends = [int(b or a) - (int(b or a) - int(a)) % int(s or 1) for a, b, s in found if s != "0"]
+    return str(max(ends)) if ends else None
 
 
 def is_batch_file(launcher: Launcher, rest: Sequence[Word], setting: Setting) -> bool:

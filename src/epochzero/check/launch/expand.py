@@ -212,7 +212,12 @@ def _variable(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
 def _note_unset(name: str, value: Value | None, node: Node, setting: Setting) -> None:
     """Record a variable that nothing sets, where this has an effect."""
     known = setting.record.given is not None and not setting.blind
-    if value is not None or not known or not name.isidentifier() or _is_set_by_system(name):
+    if (
+        value is not None
+        or not known
+        or not name.partition("[")[0].isidentifier()
+        or _is_set_by_system(name)
+    ):
         return
     place = setting.script.place(*node.start_point)
     if "nounset" in setting.options:
@@ -327,11 +332,27 @@ def _subject(node: Node, setting: Setting) -> tuple[str, Value | None, bool]:
         return name, value, True
     if name == "BASH_SOURCE":
         return name, value if index == "0" else None, False
-    if isinstance(value, tuple) and _WHOLE.fullmatch(index):
-        item = value[int(index) : int(index) + 1] if int(index) >= 0 else value[int(index) :][:1]
-        known = not any(word.many for word in value)
-        return name, item[0] if item and known else None, False
-    return name, None, False
+    at = node.child_by_field_name("index")
+    unknown = Word(text_of(node), setting.script.place(*node.start_point), known=False)
+    if not isinstance(value, tuple) or at is None:
+        return name, value and unknown, False
+    number = arithmetic(at, setting)
+    last = setting.value("SLURM_ARRAY_TASK_MAX")
+    if number is None and last is not None and setting.value(_TASK) is not None:
+        # The tasks of an array select their items by their numbers: the last one must have an item too.
+        setting.variables[_TASK] = last
+        number = arithmetic(at, setting)
+        del setting.variables[_TASK]
+        if number is not None and -len(value) <= number < len(value):
+            number = None
+    if number is None or any(word.many or word.text[:1] == "[" for word in value):
+        return name, unknown, False
+    if -len(value) <= number < len(value):
+        return name, value[number], False
+    return f"{name}[{number}]", None, False
+
+
+_TASK = "SLURM_ARRAY_TASK_ID"
 
 
 def _length(value: Value | None, unknown: list[_Piece]) -> list[_Piece]:
@@ -516,7 +537,10 @@ def arithmetic(node: Node, setting: Setting, depth: int = 0) -> int | None:
     """The value of an arithmetic expression; None if unknown."""
     if depth > 50:
         return None
-    if node.type == "parenthesized_expression" and node.named_child_count == 1:
+    if (
+        node.type in ("parenthesized_expression", "arithmetic_expansion")
+        and node.named_child_count == 1
+    ):
         return arithmetic(node.named_children[0], setting, depth + 1)
     if node.type == "binary_expression":
         return _binary(node, setting, depth)

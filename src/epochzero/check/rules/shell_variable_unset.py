@@ -22,8 +22,7 @@ def _check(view: JobView) -> Claims:
             consequence=f"{problem.text}: unbound variable (exit status 1)"
             if fails
             else "No such file or directory, or Permission denied, for a path that begins with /",
-            fix=f"Set {problem.text} in the script, or use a default: "
-            "${{problem.text}:-default}.",
+            fix=f"Set {problem.text} in the script, or use a default: ${{{problem.text}:-default}}.",
         )
 
 
@@ -58,6 +57,23 @@ RULE = Rule(
         if [[ -n "${C:-}" && -d "$C" ]] || [[ -z "${D:-}" || ! -d "$D" ]]; then echo; fi
         python train.py $OUT/a ${B:-b} $1
         ==> train.py <==
+        ----
+        $ sbatch run.sh
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --array=0-7%4
+        set -u
+        SEEDS=(1 2 3 4)
+        RATES=(1e-3 1e-4)
+        RATE=${RATES[$((SLURM_ARRAY_TASK_ID % 2))]}
+        python train.py --seed ${SEEDS[$SLURM_ARRAY_TASK_ID]} --rate $RATE  # <-
+        ==> train.py <==
+        ---- ignored if
+        -#SBATCH --array=0-7%4
+        +#SBATCH --array=0-3
+        ---- ignored if
+        -SEEDS=(1 2 3 4)
+        +mapfile -t SEEDS < seeds.txt
         ----
         $ OUT=/scratch bash run.sh
         ==> run.sh <==
