@@ -50,6 +50,13 @@ def test_two_causes_are_told_both() -> None:
     assert together(FINDING, other) == [other, FINDING]
 
 
+def test_what_an_object_lacks_does_not_depend_on_values() -> None:
+    said = "'DistributedDataParallel' object has no attribute 'num_labels'"
+    frames = (FrameRecord("train.py", 3), FrameRecord("/lib/torch/nn/modules/module.py", 9))
+    fake = outcome("fake", FINDING, record=ErrorRecord("AttributeError", said, frames=frames))
+    assert agreed([outcome("real", None), fake]) == [FINDING]
+
+
 @pytest.mark.parametrize(
     ("said", "kept"),
     [

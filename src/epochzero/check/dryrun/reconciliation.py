@@ -1,7 +1,7 @@
 """Combine a run with real values and one on simulated GPUs: one result per cause.
 
 Each detects what the other cannot. Values are unknown on a simulated GPU, so a failure that occurs only
-there counts only if it concerns devices, types or shapes. A failure that is specific to the CPU does
+there counts only if it concerns devices, types, shapes or attributes. A failure that is specific to the CPU does
 not count if the run on the simulated GPU succeeded.
 """
 
@@ -24,7 +24,7 @@ _CPU_ONLY = re.compile(
     r"cuda|gpu|nccl|flash|triton|device|not implemented for '(BFloat16|Half|Float8)", re.IGNORECASE
 )
 _OF_GPU = re.compile(
-    r"cuda|gpu|device|dtype|scalar type|same type|Half|BFloat16|FP16|BF16|float\d+|autocast"
+    r"^AttributeError|cuda|gpu|device|dtype|scalar type|same type|Half|BFloat16|FP16|BF16|float\d+|autocast"
     r"|shape|size|dimension|channels|unscale_|inf checks",
     re.IGNORECASE,
 )

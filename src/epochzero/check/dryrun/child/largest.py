@@ -1,13 +1,15 @@
 """A batch of a data loader that is drawn second, because it differs from the others.
 
 The memory of a job is that of its largest batch: second, since from then on the optimizer's states take their
-room too. Samples are measured for a moment before the first batch is drawn. Of a trainer that draws a few
-batches only, the last one, which may be smaller, would never be drawn.
+room too. A shortened loop would never draw it, nor one with a sample that cannot be read. Samples are read for a
+moment before the first batch is drawn. Of a trainer that draws a few batches only, the last one, which may be
+smaller, would never be drawn.
 """
 
 from __future__ import annotations
 
 import itertools
+import sys
 import time
 from collections.abc import Mapping
 from typing import Any, Optional
@@ -19,7 +21,8 @@ MOST_BATCHES = 100_000
 def largest_second(batches: Any, dataset: Any) -> Optional[tuple[int, int]]:
     """Let an iterator of a data loader of torch draw the largest of its batches second.
 
-    A batch is as large as its largest sample times their number, as padding makes it.
+    A batch is as large as its largest sample times their number, as padding makes it; one with a sample that
+    cannot be read is the largest.
 
     Args:
         batches: the iterator, before it has drawn any.
@@ -37,7 +40,9 @@ def largest_second(batches: Any, dataset: Any) -> Optional[tuple[int, int]]:
         drawn.append(batch)
         try:
             samples = [_size(dataset[index]) for index in batch]
-        except Exception:  # the job's own loop is to meet it
+        except Exception:  # the job's own loop meets it
+            sizes.append(sys.maxsize)
+            seen.update((0, sys.maxsize))
             break
         sizes.append(max(samples, default=0) * len(samples))
         seen.update(samples)

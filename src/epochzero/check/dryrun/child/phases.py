@@ -237,10 +237,15 @@ class Phases:
                 batches.batch_size = self._batch
             iterator = begin(loader)
             numbered = batches is not None and hasattr(loader.dataset, "__getitem__")
-            if not self.real and numbered and loader not in self._measured:
+            if numbered and loader not in self._measured:
                 self._measured.add(loader)
                 self._worst(iterator, loader)
-            elif self._few and numbered and self._is_library(sys._getframe(1).f_code.co_filename):
+            if (
+                self.real
+                and self._few
+                and numbered
+                and self._is_library(sys._getframe(1).f_code.co_filename)
+            ):
                 last_second(iterator)
             return iterator
 
@@ -256,7 +261,7 @@ class Phases:
         return os.path.dirname(path) != os.path.dirname(__file__) and not self._roots.holds(path)
 
     def _worst(self, iterator: Any, loader: Any) -> None:
-        """The memory of the job is that of its largest batch."""
+        """Draw early what needs the most memory, and with real values what fails or is longest."""
         if (found := largest_second(iterator, loader.dataset)) is not None:
             number, measured = found
             self.assume(
