@@ -115,6 +115,14 @@ def test_words_that_name_nothing_are_those_of_many_failures() -> None:
     assert told_once([read], [met], ()) == [read, met]
 
 
+def test_another_missing_key_does_not_confirm() -> None:
+    read = replace(READ, category="key_not_found", consequence="KeyError: 'image'")
+    met = replace(MET, category="key_not_found", consequence="KeyError: 'class'")
+    assert told_once([read], [met], ()) == [read, met]
+    frame = replace(met, consequence="KeyError: \"['image'] not in index\"")
+    assert len(told_once([read], [frame], ())) == 1
+
+
 def test_what_two_dry_runs_meet_is_told_once() -> None:
     assert told_once([], [MET, MET], ()) == [MET]
 

@@ -23,6 +23,7 @@ MOST_NAMES = 8
 _MISSING = re.compile(r"The job imports (\S+), but no installed distribution provides it\.(.*)")
 _REMOVED = re.compile(r"(\S+) was removed in (\S+ \S+); the target has (\S+)\.")
 _NO_FILE = re.compile(r"FileNotFoundError: No such file or directory: '(/[^']+)'")
+_KEY = re.compile(r"KeyError: '(.+)'")
 _RAISED = re.compile(r"\b[A-Z]\w*(Error|Exception)\b")
 
 
@@ -100,6 +101,9 @@ def _is_met(read: Finding, met: Finding) -> bool:
     """Whether a dry run came upon what was read: there or on the way, or it ended with its words."""
     is_silent = read.severity != "error" and not _RAISED.search(read.consequence)
     if read.category != met.category or (is_silent and _RAISED.search(met.consequence)):
+        return False
+    key = _KEY.fullmatch(read.consequence)
+    if key and met.consequence.startswith("KeyError") and key[1] not in met.consequence:
         return False
     # A message that names nothing, such as AssertionError, is that of many failures.
     named = ": " in met.consequence and read.consequence == met.consequence
