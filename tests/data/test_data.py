@@ -368,12 +368,31 @@ def shuffled_labels(records: Rows) -> Rows:
     return [row | {"label": label} for row, label in zip(records, labels, strict=True)]
 
 
+def related(records: Rows) -> Rows:
+    """The records with numbers that depend on the age."""
+    return [row | {"height": row["age"] % 7 + row["age"] / 9} for row in records]
+
+
+def shuffled(records: Rows) -> Rows:
+    heights = [row["height"] for row in records]
+    np.random.default_rng(0).shuffle(heights)
+    return [row | {"height": height} for row, height in zip(records, heights, strict=True)]
+
+
+def titled(records: Rows, change: Callable[[str], str] = str) -> Rows:
+    """The records with a title that starts with a capital and ends with a full stop."""
+    return [row | {"title": change(f"At {row['age']} years, {row['income']}.")} for row in records]
+
+
 DIFFERENT: Mapping[str, tuple[Rows, str, str]] = {
     "standardized": (changed("income", lambda n: (n - 36_000) / 47_000), "distribution", "income"),
     "constant": (changed("income", lambda _: 21_000.0), "constant", "income"),
     "filled in": ([row | {"income": row["income"] or 9_000.0} for row in rows(seed=1)], "missing", "income"),
     "clipped": (changed("age", lambda n: min(n, 50)), "distribution", "age"),
     "shuffled labels": (shuffled_labels(by_age(rows(seed=1))), "relation", "age"),
+    "shuffled among the others": (shuffled(related(rows(seed=1))), "relation", "height"),
+    "lower case": (titled(rows(seed=1), str.lower), "distribution", "capital start of title"),
+    "reversed": (titled(rows(seed=1), lambda text: text[::-1]), "distribution", "capital start of title"),
     "sorted by class": (sorted(by_age(rows(seed=1)), key=lambda row: row["label"]), "sorted", "label"),
     "wrong encoding": (changed("note", lambda t: t + " caf\u00c3\u00a9", 50), "garbled", "note"),
     "blanks": (changed("note", lambda _: "  ", 50), "empty_text", "note"),
@@ -390,10 +409,31 @@ DIFFERENT: Mapping[str, tuple[Rows, str, str]] = {
 def test_data_of_which_a_person_would_see_that_they_differ(tmp_path: Path, name: str) -> None:
     records, kind, where = DIFFERENT[name]
     source = by_age(rows()) if {row["label"] for row in records} == {"owl", "cat"} else rows()
+    source = related(source) if "height" in records[0] else source
+    source = titled(source) if "title" in records[0] else source
     known = profile(write_csv(tmp_path / "known.csv", source))
     found = validate(write_csv(tmp_path / "d.csv", records), known).findings
     assert (kind, where) in {(finding.kind, finding.column) for finding in found}
     assert {finding.severity for finding in found} == {"warning"}
+
+
+def test_another_sample_of_columns_that_depend_on_one_another_is_no_finding(tmp_path: Path) -> None:
+    known = profile(write_csv(tmp_path / "known.csv", titled(related(by_age(rows())))))
+    assert known.tables[0].relations
+    (tmp_path / "p").write_text(json.dumps(known.to_dict()))
+    assert read_profile(tmp_path / "p") == known
+    for seed in range(1, 6):
+        records = titled(related(by_age(rows(seed=seed))))
+        assert not kinds(write_csv(tmp_path / "d.csv", records), known)
+
+
+def test_a_value_that_nearly_all_records_have_may_be_constant(tmp_path: Path) -> None:
+    def flags(count: int) -> Rows:
+        return [{"n": n / 7, "flag": float(n % 100 == 3)} for n in range(count)]
+
+    known = profile(write_csv(tmp_path / "known.csv", flags(1000)))
+    few = [row for row in flags(900) if not row["flag"]][:30]
+    assert "constant" not in kinds(write_csv(tmp_path / "d.csv", few), known)
 
 
 def test_an_identifier_that_occurs_twice_is_found_with_its_record(tmp_path: Path) -> None:

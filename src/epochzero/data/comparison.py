@@ -23,12 +23,15 @@ import numpy as np
 from epochzero.data.formats import formats
 from epochzero.data.measures import SPANS
 from epochzero.data.model import FAULTS, LEVELS, ColumnProfile, DataTable, Numbers
+from epochzero.data.relations import MOST_RECORDS, column_of
 from epochzero.data.statistics import (
     SIGNIFICANT,
     alphabet_distance,
     distribution_distance,
     never_by_chance,
     order_ratio,
+    relation_shift,
+    share_at,
     share_grew,
     share_shift,
 )
@@ -50,6 +53,8 @@ UNORDERED, ORDERED = 0.5, 0.1
 REPEATED = 0.01
 # A column of fewer records may be constant by chance.
 FEWEST_CONSTANT = 20
+# Correlations of fewer records vary too much.
+FEWEST_RELATED = 100
 # What is computed of fewer records says nothing of others.
 FEWEST_MEASURED = 20
 # Values are fewer than known below this share of the number expected, if that is no less than this.
@@ -134,10 +139,48 @@ def compare(known: DataTable, found: DataTable, *, whole: bool = True) -> Compar
             yield from compared
             if not compared:
                 explained.discard(expected.name)
+    measured: set[str] = set()
     for measure in known.measures:
         current = next((each for each in found.measures if each.name == measure.name), None)
         if current is not None and measure.name.partition(" of ")[2] not in explained:
-            yield from _measure(_Pair(known, found, measure, current, whole))
+            compared = list(_measure(_Pair(known, found, measure, current, whole)))
+            yield from compared
+            measured |= {column_of(finding.column) for finding, _ in compared}
+    if whole:
+        yield from _relations(known, found, explained | measured)
+
+
+def _relations(known: DataTable, found: DataTable, explained: set[str]) -> Compared:
+    """Columns that depend on the others in another way: the farthest first, then those that it does not explain."""
+    count, count_now = (min(each.records, MOST_RECORDS) for each in (known, found))
+    if min(count, count_now) < FEWEST_RELATED:
+        return
+    now = {(a, b): r for a, b, r in found.relations}
+    pairs = {
+        (a, b): (r, now[a, b])
+        for a, b, r in known.relations
+        if (a, b) in now and explained.isdisjoint((column_of(a), column_of(b)))
+    }
+    alike = sum(r * r for r, _ in pairs.values()) / max(1, len(pairs))
+    while pairs:
+        of: dict[str, list[tuple[float, float]]] = {}
+        for pair, both in pairs.items():
+            for feature in pair:
+                of.setdefault(column_of(feature), []).append(both)
+        shifts = {
+            name: relation_shift(values, count, count_now, alike) for name, values in of.items()
+        }
+        worst = max(shifts, key=shifts.__getitem__)
+        if not shifts[worst]:
+            return
+        own = {pair: both for pair, both in pairs.items() if worst in map(column_of, pair)}
+        (a, b), (r, r_now) = max(own.items(), key=lambda item: abs(item[1][0] - item[1][1]))
+        message = (
+            f"the rank correlation of {a!r} and {b!r} is {r_now:.2f}, in the profile {r:.2f}: the values may"
+            " belong to other records or another column"
+        )
+        yield DataFinding("warning", "relation", found.name, worst, message), None
+        pairs = {pair: both for pair, both in pairs.items() if pair not in own}
 
 
 def _files(known: DataTable, found: DataTable) -> Compared:
@@ -469,7 +512,8 @@ def _distribution(pair: _Pair) -> Compared:
     ):
         if not before or not now or not before.count or not now.count:
             continue
-        if now.min == now.max and before.min < before.max and now.count >= FEWEST_CONSTANT:
+        constant = now.min == now.max and before.min < before.max and now.count >= FEWEST_CONSTANT
+        if constant and never_by_chance(1 - share_at(before, now.min), now.count):
             message = f"every {what} is {shown(now.min)}; in the profile they range from {shown(before.min)} to {shown(before.max)}"
             yield pair.finding("constant", message), None
         elif (distance := distribution_distance(before, now)) is not None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from epochzero.data.summary import as_numbers, seconds_of
+from epochzero.data.summary import as_numbers, kind_of, seconds_of
 
 DAY = 86_400
 SPANS = {"hour": 2 * DAY, "day": 62 * DAY}
@@ -34,7 +34,22 @@ def _measures(values: Sequence[Any]) -> Mapping[str, Sequence[Any]]:
     first = next((value for value in values if value not in (None, "")), None)
     if isinstance(first, list):
         return _of_lists(values)
-    return _of_dates(values) if seconds_of(first) is not None else {}
+    if seconds_of(first) is not None:
+        return _of_dates(values)
+    return _of_texts(values) if kind_of(first, texts=True) == "text" else {}
+
+
+def _of_texts(values: Sequence[Any]) -> Mapping[str, Sequence[Any]]:
+    """The share of capitals, and whether a text starts with one and ends with a letter or digit.
+
+    They show what was converted, cut off, quoted or reversed.
+    """
+    texts = [value if isinstance(value, str) and value else None for value in values]
+    return {
+        "capitals": [text and sum(map(str.isupper, text)) / len(text) for text in texts],
+        "capital start": [text and float(text[0].isupper()) for text in texts],
+        "plain end": [text and float(text[-1].isalnum()) for text in texts],
+    }
 
 
 def _of_arrays(values: np.ndarray[Any, Any]) -> Mapping[str, Any]:

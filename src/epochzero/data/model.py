@@ -145,6 +145,7 @@ class DataTable:
         details: what a writer of the format needs, such as the delimiter.
         faults: the most frequent first.
         measures: numbers computed of each record, such as ``norm of vector``.
+        relations: rank correlations of pairs of features of columns, such as ``length of text`` and ``label = good``.
     """
 
     name: str
@@ -156,6 +157,7 @@ class DataTable:
     details: tuple[tuple[str, str], ...] = ()
     faults: tuple[Fault, ...] = ()
     measures: tuple[ColumnProfile, ...] = ()
+    relations: tuple[tuple[str, str, float], ...] = ()
 
     def column(self, name: str) -> ColumnProfile | None:
         """The column of this name."""
@@ -206,6 +208,7 @@ def _table(written: Mapping[str, Any]) -> DataTable:
     given = dict(written)
     given["columns"] = tuple(_column(each) for each in given["columns"])
     given["measures"] = tuple(_column(each) for each in given.get("measures", ()))
+    given["relations"] = tuple((a, b, float(r)) for a, b, r in given.get("relations", ()))
     given["details"] = _pairs(given["details"])
     given["faults"] = tuple(Fault(**each) for each in given["faults"])
     return DataTable(**given)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from epochzero.data.formats import Batch, Faults
 from epochzero.data.lines import DAMAGED
 from epochzero.data.measures import measures_of
 from epochzero.data.model import DataTable, Profile
+from epochzero.data.relations import RecordSample
 from epochzero.data.source import CLASS, TableSource, find_sources, read
 from epochzero.data.summary import ColumnSummary, classes_of
 from epochzero.errors import InputError
@@ -87,12 +89,15 @@ def learn(
     faults = Faults()
     columns: dict[str, ColumnSummary] = {}
     measures: dict[str, ColumnSummary] = {}
+    sample = RecordSample()
     records = 0
     target = ""
     for batch in read(source, root, faults):
         target = target or _label_of(batch, source, labels)
         _add(batch, columns, target, source)
-        _measure(batch, measures, target)
+        measured = {**measures_of(batch.columns), **batch.measured}
+        _measure(batch, measured, measures, target)
+        sample.add({**batch.columns, **measured}, len(batch))
         records = max((summary.count for summary in columns.values()), default=0)
         on_progress(source.name, records)
         if most_records is not None and records >= most_records:
@@ -100,19 +105,22 @@ def learn(
     if not source.format.uneven:
         for summary in columns.values():
             summary.add_missing(records - summary.count)
+    profiles = tuple(
+        summary.column(every=summary.name == target or summary.name in categories)
+        for summary in columns.values()
+    )
+    computed = tuple(summary.column() for summary in measures.values())
     return DataTable(
         name=source.name,
         format=source.format.name,
         files=len(source.files) + source.left_out,
         records=records,
-        columns=tuple(
-            summary.column(every=summary.name == target or summary.name in categories)
-            for summary in columns.values()
-        ),
+        columns=profiles,
         label=target,
         details=_details(source),
         faults=faults.counted(root),
-        measures=tuple(summary.column() for summary in measures.values()),
+        measures=computed,
+        relations=sample.relations((*profiles, *computed)),
     )
 
 
@@ -134,8 +142,13 @@ def _add(batch: Batch, columns: dict[str, ColumnSummary], target: str, source: T
             column.add_order(values)
 
 
-def _measure(batch: Batch, measures: dict[str, ColumnSummary], target: str) -> None:
-    for name, values in (measures_of(batch.columns) | dict(batch.measured)).items():
+def _measure(
+    batch: Batch,
+    measured: Mapping[str, Sequence[Any]],
+    measures: dict[str, ColumnSummary],
+    target: str,
+) -> None:
+    for name, values in measured.items():
         aligned = target in batch.columns and len(values) == len(batch)
         classes = classes_of(batch.columns[target]) if aligned else None
         measures.setdefault(name, ColumnSummary(name)).add(values, classes)

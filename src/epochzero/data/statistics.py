@@ -8,7 +8,7 @@ shares; for distributions d = 0.5, at which Kolmogorov and Smirnov's D of two no
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from epochzero.data.summary import SAMPLE, Floats
 SIGNIFICANT = 0.001
 MEDIUM_W = 0.3
 MEDIUM_D = 0.2
+MEDIUM_Q = 0.3
 # An event that is less likely does not happen by chance.
 IMPROBABLE = 1e-6
 
@@ -59,6 +60,39 @@ def distribution_distance(known: Numbers, found: Numbers, *, tests: int = 1) -> 
     return distance if distance >= max(MEDIUM_D, critical) else None
 
 
+def share_at(numbers: Numbers, value: float) -> float:
+    """The share of the numbers that are equal to a value, from the quantiles."""
+    below, at = _share_below(numbers, np.array([math.nextafter(value, -math.inf), value]))
+    return float(at - below)
+
+
+def relation_shift(
+    pairs: Sequence[tuple[float, float]], count: int, count_now: int, alike: float
+) -> float:
+    """How far the correlations of a column with others, known and found, are from each other; 0 if that is not much.
+
+    The root of the summed squares of the differences of Fisher's z, less what chance adds (Spearman's z has the
+    variance 1.06 / (n - 3): Fieller, Hartley and Pearson, Biometrika 44, 1957). It must be medium (Cohen's q = 0.3),
+    a quarter of the squares that are known, and improbable by the chi-square test, with fewer degrees of freedom where
+    the columns depend on one another (Satterthwaite, Biometrics Bulletin 2, 1946).
+
+    Args:
+        pairs: correlations, known and found.
+        count, count_now: records of both.
+        alike: mean square of the correlations of all columns.
+    """
+    before, now = np.arctanh(np.clip(np.array(pairs).T, -0.999, 0.999))
+    variance = 1.06 / (count - 3) + 1.06 / (count_now - 3)
+    squares = float(np.square(now - before).sum())
+    excess = squares - len(before) * variance
+    strength = float(np.square(before).sum()) - len(before) * 1.06 / (count - 3)
+    if excess < max(MEDIUM_Q**2, strength / 4):
+        return 0.0
+    share = 1 / (1 + (len(before) - 1) * alike)
+    probability = _chi_square_tail(squares / variance * share, len(before) * share)
+    return math.sqrt(excess) if probability < IMPROBABLE else 0.0
+
+
 def _share_below(numbers: Numbers, points: Floats) -> Floats:
     """The distribution function at some points; a value that fills several quantiles is a step."""
     levels = np.array(LEVELS)
@@ -92,7 +126,7 @@ def share_shift(known: Mapping[str, int], found: Mapping[str, int]) -> ShareShif
     return ShareShift(names[worst], shares[worst], shares_now[worst], probability, effect)
 
 
-def _chi_square_tail(statistic: float, freedom: int) -> float:
+def _chi_square_tail(statistic: float, freedom: float) -> float:
     """Probability that chi-square exceeds a value (Wilson and Hilferty, PNAS 17, 1931)."""
     spread = 2 / (9 * freedom)
     normal = ((statistic / freedom) ** (1 / 3) - (1 - spread)) / math.sqrt(spread)
