@@ -220,6 +220,81 @@ def test_a_language_model_that_looks_ahead(causal: bool) -> None:
     assert _found(make, _tokens, _of_tokens) == ([] if causal else [("data_leaked", line)])
 
 
+def _flipped(*, masks: bool) -> list[tuple[str, str]]:
+    """A segmentation that has learned for some steps from bright squares, half of which are flipped, with their masks or without."""
+    torch.manual_seed(0)
+
+    def batch() -> tuple[Any, Any]:
+        image, mask = torch.zeros(12, 1, 8, 8), torch.zeros(12, 8, 8, dtype=torch.long)
+        for row in range(12):
+            x, y = torch.randint(0, 5, (2,)).tolist()
+            image[row, :, y : y + 3, x : x + 3], mask[row, y : y + 3, x : x + 3] = 1.0, 1
+        image[::2] = image[::2].flip(-1)
+        return (image,), mask.where(
+            torch.arange(12)[:, None, None] % 2 == 1, mask.flip(-1)
+        ) if masks else mask
+
+    heard = _trained(lambda: nn.Conv2d(1, 2, 1), batch, functional.cross_entropy, 20, lr=0.5)
+    return [(found.word, found.text) for found in _findings(heard)]
+
+
+@pytest.mark.parametrize("masks", [True, False])
+def test_images_flipped_without_their_masks(masks: bool) -> None:
+    found = _flipped(masks=masks)
+    assert ("augmentation_wrong" in dict(found)) is not masks, found
+
+
+def test_inputs_of_another_scale_than_the_weights_are_drawn_for() -> None:
+    columns = torch.tensor([1e4, 1.0, 1.0, 1.0])
+    for scale, expected in ((columns, True), (torch.ones(4), False)):
+        heard = _trained(lambda: nn.Linear(4, 1), lambda scale=scale: _scaled(scale))
+        facts = [fact for of in read_records(heard).experiments for fact in of["facts"]]
+        (found,) = (fact for fact in facts if fact["name"] == "repair")
+        assert found["correction"] == "standardized"
+        assert (found["as_is"] > 10 * found["corrected"]) is expected
+
+
+def _scaled(columns: torch.Tensor) -> tuple[Any, Any]:
+    x = torch.randn(32, 4)
+    return (x * columns,), x[:, 1:2]
+
+
+@pytest.mark.parametrize("shift", [0.0, 5.0])
+def test_a_training_batch_with_the_inputs_of_evaluations(shift: float) -> None:
+    torch.manual_seed(0)
+    with watched() as heard:
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for step in range(8):
+            (x,), y = _scaled(torch.ones(4))
+            optimizer.zero_grad()
+            functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+            if step == 3:
+                with torch.no_grad():
+                    model.eval()(torch.randn(32, 4) + shift)
+                model.train()
+    facts = [fact for of in read_records(heard).experiments for fact in of["facts"]]
+    found = [fact for fact in facts if fact.get("correction") == "as_evaluated"]
+    assert found
+    assert all((of["corrected"] > 2 * of["as_is"]) is bool(shift) for of in found)
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_views_that_are_drawn_alike(alike: bool) -> None:
+    def batch() -> tuple[Any, Any]:
+        x = torch.randn(6, 4)
+        return (x, x.clone() if alike else x + 0.1 * torch.randn(6, 4)), torch.arange(6)
+
+    def forward(parts: nn.ModuleDict, one: torch.Tensor, other: torch.Tensor) -> Any:
+        return parts["encoder"](one) @ parts["encoder"](other).T
+
+    found = _found(
+        lambda: _Model(forward, encoder=nn.Linear(4, 8)), batch, functional.cross_entropy
+    )
+    assert ("augmentation_wrong" in dict(found)) is alike, found
+
+
 def test_losses_after_steps_of_other_sizes() -> None:
     make = partial(_Model, lambda of, x: of["head"](x[:, -1]), head=nn.Linear(4, 1))
     facts = [f for r in _trained(make, _vectors).of("experiment") for f in r["facts"]]

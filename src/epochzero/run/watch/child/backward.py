@@ -16,7 +16,7 @@ from epochzero.run.watch.child.components import Components
 from epochzero.run.watch.child.experiments.laboratory import Laboratory
 from epochzero.run.watch.child.losses import Loss
 from epochzero.run.watch.child.models import Models
-from epochzero.run.watch.child.origin import differences_of_pairs, origin
+from epochzero.run.watch.child.origin import origin
 from epochzero.run.watch.child.places import line_of, locals_of, place, user_frame
 from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.safety import Safety, safe
@@ -84,10 +84,7 @@ class Backward:
         where = place()
         line = self._line = line_of(where)
         if self._records.is_first("backward", line):
-            pairs = differences_of_pairs(tensor)
-            self._records.emit(
-                "backward", line=line, place=where, graph=_heads(tensor), pairs=pairs
-            )
+            self._records.emit("backward", line=line, place=where, graph=_heads(tensor))
         if self._scenes.scene.looking:
             self._look_before(accumulates=accumulates)
         self._scenes.passes.add(line)

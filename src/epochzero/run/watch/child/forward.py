@@ -79,7 +79,8 @@ class Forward:
         self._stack.append(module)
         scene = self._scenes.scene
         if scene.evaluating:
-            self.laboratory.give_up()
+            first = scene.looking and not scene.calls
+            self.laboratory.evaluated([args, kwargs] if first else [])
         path = self._models.path(module, module) if scene.looking or not scene.calls else ""
         scene.model_called(path, module, args, kwargs)
         # What the compiler has made of a model calls no modules, or traces them.

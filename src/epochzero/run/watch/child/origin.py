@@ -1,4 +1,4 @@
-"""What the graph of autograd shows of a loss: where one that is no number came from, differences of all pairs, what it trains.
+"""What the graph of autograd shows of a loss: where one that is no number came from, and what it trains.
 
 The graph is there when a loss is about to be differentiated. Nothing is computed again.
 """
@@ -74,46 +74,3 @@ def reaches(value: torch.Tensor, held: Collection[int]) -> bool:
             return True
         level += [function for function, _ in node.next_functions]
     return False
-
-
-_SHAPED = (
-    "Unsqueeze",
-    "View",
-    "Reshape",
-    "Index",
-    "Slice",
-    "Select",
-    "Expand",
-    "Permute",
-    "Transpose",
-    "T",
-    "Gather",
-)
-"""Operators by which a program asks for all pairs itself."""
-_NEAR = 60
-
-
-def differences_of_pairs(loss: torch.Tensor) -> list[int] | None:
-    """The shape of a difference of an output of shape (N, 1) or (N,) with constants of the other one, which has N x N elements."""
-    level = [loss.grad_fn] if loss.grad_fn is not None else []
-    seen: set[Any] = set()
-    while level and len(seen) < _NEAR:
-        node = level.pop(0)
-        if node in seen:
-            continue
-        seen.add(node)
-        parts = [function for function, _ in node.next_functions]
-        if type(node).__name__ in ("SubBackward0", "RsubBackward1") and parts.count(None) == 1:
-            shape = _shape(node)
-            output = next(part for part in parts if part is not None)
-            is_column = len(shape) == 2 and shape[0] == shape[1] > 1
-            is_meant = type(output).__name__.startswith(_SHAPED)
-            if is_column and not is_meant and _shape(output) in ([shape[0], 1], shape[:1]):
-                return shape
-        level += [part for part in parts if part is not None]
-    return None
-
-
-def _shape(node: Any) -> list[int]:
-    found: tuple[Any, ...] = getattr(node, "_input_metadata", None) or ()
-    return list(found[0].shape) if len(found) == 1 else []

@@ -18,6 +18,7 @@ _MOST_PAIRS = 8192
 _FEWEST = 12
 """Examples whose targets may be in their inputs: fewer agree by chance."""
 _IGNORED = -100
+_LEAST_LENGTH = 3
 _PROBABLE = 1e-3
 _MASKED = 1e4
 _INDEXED = ("cross_entropy", "nll_loss")
@@ -44,6 +45,7 @@ def relations(
         ``lags``: for each of `LAGS` the share of targets that are the input so many positions ahead.
         ``padding``: the share of targets that repeat one value at the ends of rows and are counted.
         ``noise``: correlation of a target like standard noise with the inputs of its shape, and the number of ``pairs``.
+        ``ends``: the share of padded texts whose last token is ignored as if it were padding.
         ``excluded``: the share of rows whose target is a class that a mask excludes.
         ``identical``: whether a target of numbers is an input of the model.
         ``given``: whether a number of each input is its target.
@@ -115,10 +117,29 @@ def _sequence(
         if value != ignored and not weighted and arguments.get("reduction", "mean") == "mean":
             found["padding"] = number_in(padded.float().mean())
         counted = counted & ~padded
+    found["ends"] = _ends(rows, ignored, alike)
     shares = [lags for token in tokens if (lags := _lags(rows, token[: len(rows)], counted))]
     if shares:
         found["lags"] = max(shares, key=max)
     return found
+
+
+def _ends(targets: torch.Tensor, ignored: int, tokens: list[torch.Tensor]) -> float | None:
+    """The share of padded texts that end with the token of the padding, as a target of the token before it that is ignored."""
+    tokens = [of.long() for of in tokens]
+    masks = [of for of in tokens if int(of.max()) == 1 and bool((of.diff() <= 0).all())]
+    others = [of for of in tokens if int(of.max()) > 1]
+    if not masks or not others:
+        return None
+    length = masks[0].sum(1)
+    some = (length >= _LEAST_LENGTH) & (length < masks[0].shape[1])
+    row, last = some.nonzero().squeeze(1), length[some].long() - 1
+    if not len(row):
+        return None
+    end, padded = others[0][row, last], others[0][row, last + 1]
+    counted = targets[row, last - 2] != ignored
+    lost = (end == padded) & (targets[row, last - 1] == ignored) & counted
+    return number_in(lost.float().mean()) or None
 
 
 def _rows(target: torch.Tensor, tokens: list[torch.Tensor]) -> torch.Tensor | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from epochzero.run.watch.faults._signals import is_harmed
 from epochzero.run.watch.faults._table import Row, Search, Sign, in_experiments, percent
 from epochzero.run.watch.faults.labels import SAME
 from epochzero.run.watch.history import Record, TrainingHistory
+from epochzero.run.watch.lines.contracts import CONTRACTS, violations
+from epochzero.run.watch.lines.data import drawn_place, input_place
 from epochzero.run.watch.lines.settings import place_of, setting_place
 from epochzero.run.watch.lines.training import step_place
 from epochzero.run.watch.model import EvidenceKind, SourceLine
@@ -15,6 +17,10 @@ from epochzero.run.watch.model import EvidenceKind, SourceLine
 _LEAST_STEPS = 2
 _MORE, _LESS, _SURE = 0.1, 1e-3, 1e-6
 """Relative changes of a loss: of a step that is too large, of ten steps that are too small, and beyond rounding."""
+_GAIN, _TIMES = 0.02, 2.5
+"""What a correction of targets lowers the loss by, and how many times what targets of other examples do."""
+_FAR = 10.0
+"""How many times higher the loss is than with standardized inputs."""
 _SOFTMAXES = ("_softmax", "_log_softmax", "_safe_softmax", "exp")
 
 
@@ -93,6 +99,53 @@ def _in_steps(
     return search
 
 
+def repairs(history: TrainingHistory, correction: str) -> list[Record]:
+    """What experiments have shown of a correction; nothing where a loss is not above zero."""
+    facts = (fact for of in history.experiments for fact in of["facts"])
+    all_of = [f for f in facts if f["name"] == "repair" and f["correction"] == correction]
+    return all_of if all(fact["as_is"] > 0 for fact in all_of) else []
+
+
+def _flips(history: TrainingHistory) -> Iterator[Sign]:
+    """Targets of some examples fit far better when they are flipped; those of other examples do not."""
+    for flip in ("flipped left to right", "flipped upside down"):
+        found = repairs(history, flip)
+        gains = [(of["as_is"] - of["corrected"], of["as_is"] - of["control"]) for of in found]
+        enough = zip(gains, found, strict=True)
+        if len(found) >= _LEAST_STEPS and all(
+            own > max(_GAIN * of["as_is"], _TIMES * other) for (own, other), of in enough
+        ):
+            share = sum(of["share"] for of in found) / len(found)
+            text = f"The loss of {percent(share)} of the examples is lower if their targets are {flip}: images were flipped without their targets."
+            yield Sign(text, _augmentation_place(history), evidence={"share": share})
+
+
+def _unscaled(history: TrainingHistory) -> Sign | None:
+    """The loss of weights that are hardly trained is far lower with standardized inputs, and little is learned."""
+    found = repairs(history, "standardized")
+    if not found or not is_harmed(history):
+        return None
+    if any(of["as_is"] < _FAR * of["corrected"] for of in found):
+        return None
+    text = (
+        f"The loss of a batch is {found[0]['as_is']:.4g}; with mean 0 and standard deviation 1 in each column of the inputs, it is "
+        f"{found[0]['corrected']:.4g}."
+    )
+    return Sign(text, input_place(history))
+
+
+def _augmentation_place(history: TrainingHistory) -> SourceLine | None:
+    """The line that draws views alike, or moves an image alone; else that which augments examples."""
+    contracts = (contract for contract in CONTRACTS if contract.fault == "augmentation_wrong")
+    seen = (place for contract in contracts for _, place in violations(history, contract))
+    return next(seen, None) or drawn_place(history)
+
+
+def _same_views(history: TrainingHistory, fact: Record) -> Sign:
+    text = f"{_at(fact)} gets two tensors with the same values in each iteration: both views of an example are the same."
+    return Sign(text, _augmentation_place(history) or place_of(fact))
+
+
 def _predicts_next(history: TrainingHistory) -> bool:
     """Whether the target of each position is the token after it."""
     lags = [of.relations["lags"] for of in history.iterations if of.relations.get("lags")]
@@ -126,6 +179,10 @@ EXPERIMENTS: Sequence[Row] = (
         "Keep the computation in the graph: no detach(), .data or no_grad() between these parameters and the loss."),
     Row("data_leaked", in_experiments("sees_ahead", _sees_ahead), 0.94,
         "Give the attention a causal mask (is_causal=True), or read in one direction."),
+    Row("augmentation_wrong", _flips, 0.94, "Transform the image and its target with the same random choice."),
+    Row("augmentation_wrong", in_experiments("same_views", _same_views), 0.94, "Create the generator once, and draw each view anew."),
+    Row("input_scale_wrong", _unscaled, 0.93,
+        "Subtract the training data's mean from each column or channel and divide by the standard deviation; use the same values for evaluation."),
     Row("learning_rate_too_high", _in_steps(lambda by: by[0] < 0 and by[2] > _MORE, lambda since, by:
         f"The step of iteration {since} raises the loss of its own batch by {percent(by[2])}; one hundredth of that step lowers the loss by "
         f"{-100 * by[0]:.2g} %."), 0.9, "Divide the learning rate by ten.", "rate"),

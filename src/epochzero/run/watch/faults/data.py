@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
+from epochzero.run.watch.faults._experiments import repairs
 from epochzero.run.watch.faults._signals import (
     NORMALIZATIONS,
     OF_CLASSES,
@@ -444,6 +446,8 @@ def _one_class(history: TrainingHistory) -> Sign | None:
 # -- Training compared with evaluations --------------------------------------------------------
 
 _NARROWER, _FAR = 2.5, 10.0
+_SURELY_OTHER, _WORSE = 0.9, 2.0
+"""The confidence of a difference that the loss must show, and how many times higher that is."""
 _OTHER_SHARE = 0.4
 """A class that is this much more frequent in the inspected batches than in the training."""
 
@@ -491,6 +495,18 @@ def _prepared_differently(history: TrainingHistory) -> Sign | None:
         evidence={"training mean": mean, "evaluation mean": other, "training spread": spread, "evaluation spread": width},
         confidence=_confidence_of_difference(history, shift, ratio),
     )  # fmt: skip
+
+
+def _proved_different(history: TrainingHistory) -> Sign | None:
+    """Inputs of evaluations are far from those of the training, and the loss of training batches with such inputs is far higher."""
+    sign, found = _prepared_differently(history), repairs(history, "as_evaluated")
+    if sign is None or not found or (sign.confidence or 0) < _SURELY_OTHER:
+        return None
+    if any(of["corrected"] < _WORSE * of["as_is"] for of in found):
+        return None
+    as_is, corrected = (f"{found[0][name]:.4g}" for name in ("as_is", "corrected"))
+    text = f"{sign.text} A training batch with the latter has a loss of {corrected} instead of {as_is}."
+    return replace(sign, text=text, confidence=None)
 
 
 def _are_comparable(history: TrainingHistory) -> bool:
@@ -553,5 +569,6 @@ CURVES: Sequence[Row] = (
         "Weight the classes in the loss (weight=, pos_weight=), sample rare ones more often (WeightedRandomSampler), and evaluate with balanced "
         "accuracy or F1.", kind=EvidenceKind.EFFECT),
     Row("augmentation_wrong", _augmented_beyond_recognition, 0.8, "Inspect a dozen augmented examples: a person must still recognize their class.", kind=EvidenceKind.EFFECT),
+    Row("preprocessing_mismatch", _proved_different, 0.93, "Preprocess both with the same function and the statistics of the training data."),
     Row("preprocessing_mismatch", _prepared_differently, 0.72, "Preprocess both with the same function and the statistics of the training data.", kind=EvidenceKind.ESTIMATE),
 )  # fmt: skip

@@ -36,7 +36,7 @@ from epochzero.run.watch.history import Cycle, Iteration, Record, TrainingHistor
 from epochzero.run.watch.lines.contracts import CONTRACTS, Contract, bootstrapped_place, violations
 from epochzero.run.watch.lines.direction import minimized_terms
 from epochzero.run.watch.lines.layers import output_place
-from epochzero.run.watch.lines.loss import difference_place, loss_place, own_loss_place
+from epochzero.run.watch.lines.loss import loss_place, own_loss_place
 from epochzero.run.watch.lines.settings import place_of, setting_place
 from epochzero.run.watch.model import EvidenceKind
 
@@ -121,18 +121,6 @@ def _padded(history: TrainingHistory, iteration: Iteration) -> Test:
     return Sign(
         text, loss_place(history, "ignore_index"), evidence={"padding": share}, weaker=weaker
     )
-
-
-def _all_pairs(history: TrainingHistory) -> Sign | None:
-    """An output of one column is subtracted from a row of targets, or the other way round."""
-    for record in history.backwards:
-        if shape := record.get("pairs"):
-            text = (
-                f"The difference between an output and its targets has the shape {shape}: a column is broadcast against a row, and "
-                "each output is compared with all targets."
-            )
-            return Sign(text, difference_place(history, place_of(record)) or place_of(record))
-    return None
 
 
 def _is_spread_out(history: TrainingHistory, iteration: Iteration) -> Test:
@@ -528,7 +516,6 @@ RELATIONS: Sequence[Row] = (
     Row("last_activation_wrong", in_iterations(_of_one_value, 3), 0.95, "Use a sigmoid for one output, or give softmax the dimension of the classes."),
     Row("activation_wrong", in_iterations(partial(_over_the_batch, last=False)), 0.9, "Take the softmax over the last dimension, that of the keys."),
     Row("last_activation_wrong", in_iterations(partial(_over_the_batch, last=True)), 0.9, "Take the softmax over the dimension of the classes."),
-    Row("loss_wrong", _all_pairs, 0.95, "Give both the same shape, for example with squeeze(1)."),
     Row("loss_wrong", in_iterations(_is_spread_out), 0.95, "Give both the same shape, for example with squeeze(1)."),
     Row("loss_wrong", in_iterations(partial(share_at_least, name="blank", least=1e-9, place=lambda history: loss_place(history, "blank"),
         functions=("ctc_loss",), text="{} of the labels are the blank of the CTC loss, which is not a valid label.")), 0.95,

@@ -77,16 +77,6 @@ def penalty_place(history: TrainingHistory) -> SourceLine | None:
     return None
 
 
-def difference_place(history: TrainingHistory, place: SourceLine | None) -> SourceLine | None:
-    """The line of the first difference that the loss of a backward pass was computed from."""
-    found = loss_at(place)
-    for use in reached(*found) if found else ():
-        for node in ast.walk(use.node):
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and found:
-                return found[0].place(node)
-    return None
-
-
 def maker(program: ParsedFile | None, call: ast.Call) -> ast.Call | None:
     """The call that made what is called, such as ``nn.MSELoss()`` of ``criterion(x, y)``."""
     if isinstance(call.func, ast.Call):

@@ -3,6 +3,7 @@
 tape         records the operators of one forward pass and loss, with their lines and layers
 worlds       computes them again in several worlds, which differ in inputs, targets or parameters, and compares
 dependence   which examples, targets and parameters the output and the loss depend on, and where that begins or ends
+repair       whether the loss is lower with a suspected thing of inputs or targets corrected
 step         whether the step that was taken lowers the loss of its own batch, and steps of other sizes
 laboratory   decides when to experiment, and records the facts
 

@@ -154,6 +154,7 @@ class _Comparison:
             for find in (
                 self._of_examples,
                 self._of_inputs,
+                self._of_views,
                 self._of_pairs,
                 self._of_ahead,
                 self._of_targets,
@@ -319,6 +320,24 @@ class _Comparison:
         for name in alive:
             if name.startswith("input ") and not self._touched[name] & reached:
                 yield _fact("ignores_input", self._end(name), input=int(name.split()[1]))
+
+    def _of_views(self, _: set[str]) -> Iterable[Fact]:
+        """Calls of one layer, to be trained, with other tensors of the same values."""
+        leaves, count = self._tape.leaves, self._subject.count
+        views = {
+            n: value
+            for n, value in leaves.items()
+            if value.is_floating_point() and value.dim() > 1 and len(value) == count >= _LEAST
+            if n not in self._subject.parameters and not torch.equal(value, value.roll(1, 0))
+        }
+        first: dict[tuple[str, str], torch.Tensor] = {}
+        for operator in self._tape.operators if len(views) > 1 else ():
+            given = operator.inputs if operator.inside and operator.tracked else ()
+            for value in (views[n] for n in given if n in views):
+                before = first.setdefault((operator.layer, operator.name), value)
+                if before is not value and torch.equal(before, value):
+                    yield _fact("same_views", operator)
+                    return
 
     def _of_pairs(self, alive: set[str]) -> Iterable[Fact]:
         if not {EXAMPLE, OTHERS, TARGET} <= alive or not self._compared:

@@ -6,12 +6,13 @@ import dis
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
 
 from epochzero.run.watch.child.batches import tensors_in
-from epochzero.run.watch.child.experiments import dependence, step
+from epochzero.run.watch.child.experiments import dependence, repair, step
 from epochzero.run.watch.child.experiments.dependence import RecordedStep
 from epochzero.run.watch.child.experiments.tape import Recorder
 from epochzero.run.watch.child.experiments.worlds import UnfitError, random_states
@@ -20,10 +21,14 @@ from epochzero.run.watch.child.records import Records, joined_rank
 from epochzero.run.watch.child.safety import Safety
 from epochzero.run.watch.child.schedule import Schedule
 
-FIRST, FACTOR, MOST = 2, 6, 3
+FIRST, FACTOR, MOST = 2, 3, 6
 """The iteration of the first experiment, how much later each next one is, and how many there are."""
 FREE_S, SHARE = 0.4, 0.01
 """Seconds that experiments may take in any job, and their share of its time in addition."""
+MOST_EVALUATED, APART, EVALUATED_S = 8, 0.5, 0.1
+"""Batches of evaluations whose scale is noted, how far it is from that of the training, in spreads, before they are compared at once,
+and the free seconds for this.
+"""
 _FORWARDS = 12
 """How often the forward pass is computed again, at most, in all worlds of one iteration."""
 
@@ -59,7 +64,9 @@ class Laboratory:
         self._read: list[bool] = []
         self._next, self._count, self._iteration = FIRST, 0, 0
         self._last, self._fastest = (0, 0.0), float("inf")
-        self._spent = 0.0
+        self._spent, self._free = 0.0, FREE_S
+        self._trained: repair.Moments | None = None
+        self._evaluated: list[repair.Moments] = []
         self._compilations = _compilations()
 
     def model_called(self, module: Any, given: Any, iteration: int) -> None:
@@ -70,6 +77,7 @@ class Laboratory:
         self._iteration = iteration
         named = tensors_in(given)
         self._inputs = [tensor for _, tensor in named]
+        self._trained = next(map(repair.moments, self._inputs), None)
         self._read = [is_read(module, name) for name, _ in named]
         self._recorder = Recorder(
             lambda: not (self._safety.busy or self._safety.ended), self._where
@@ -131,8 +139,27 @@ class Laboratory:
             for n in self._subject.parameters
             if id(leaves[n]) in held and leaves[n].requires_grad and leaves[n].grad is None
         ]
-        self._run(dependence.facts, self._subject)
+        self._run(self._facts, self._subject)
         self._before = self._subject and step.parameters_before(self._subject)
+
+    def _facts(self, subject: RecordedStep, until: float) -> list[dict[str, Any]]:
+        found = dependence.facts(subject, until)
+        with suppress(UnfitError):
+            found += repair.facts(subject, self._evaluated, until)
+        return found
+
+    def evaluated(self, given: Any) -> None:
+        """A model is evaluated on these inputs: a recording ends."""
+        self.give_up()
+        found = next((repair.moments(tensor) for _, tensor in tensors_in(given)[:1]), None)
+        if found is None or self._trained is None or len(self._evaluated) >= MOST_EVALUATED:
+            return
+        apart = repair.distance(self._trained, found)
+        if APART < apart < float("inf") and not self._evaluated:
+            self._schedule.changed(self._last[0])
+            self._next, self._free = 1, self._free + EVALUATED_S
+        if apart < float("inf"):
+            self._evaluated.append(found)
 
     def step_ended(self) -> None:
         """Parameters have been changed: how the loss of the batch is now."""
@@ -170,7 +197,7 @@ class Laboratory:
         )
 
     def _left(self) -> float:
-        return FREE_S + SHARE * self._schedule.elapsed - self._spent
+        return self._free + SHARE * self._schedule.elapsed - self._spent
 
     def _is_due(self, module: Any, iteration: int) -> bool:
         if self._count >= MOST or iteration < self._next or not iteration:
