@@ -50,7 +50,7 @@ types: $(VENV)/dev
 bench: $(VENV)/bench
 	$(BIN)/python bench/run.py
 
-# Without GPU_PYTHON, torch for CUDA is installed in an environment of its own.
+# Without GPU_PYTHON, the latest torch for CUDA is installed in an environment of its own. An older driver needs an older build.
 GPU_OUT ?= gpu-results
 ifdef GPU_PYTHON
 gpu:

@@ -68,15 +68,16 @@ class Part:
 
 
 PARTS = (
+    # What has not been measured on a GPU comes first, since the time for all may end before the last.
     Part("memory", ("memory_gpu.py",), 170, stand_in=True, timed=False, small=("--only", "image.py")),
     Part("failures", ("gpu/failures.py", "--which", "together"), 130, stand_in=True, timed=False),
     Part("replay", ("gpu/replays.py",), 130, device=True, timed=False),
-    Part("watch", ("watch_overhead.py", "--steps", "24", "--models", "resnet18", "gpt2"), 70, device=True, small=("--steps", "1")),
-    Part("fit", ("survive.py",), 80, device=True, small=("--steps", "2", "--size", "8")),
     Part("samples", ("gpu/samples.py",), 60, stand_in=True),
     Part("full", ("gpu/failures.py", "--which", "alone"), 130, stand_in=True),
-    Part("hang", ("gpu/nccl_hang.py",), 60, stand_in=True),
     Part("capture", ("capture_overhead.py", "--steps", "40", "--models", "resnet18", "gpt2"), 90, device=True, small=("--steps", "1", "--models", "resnet18")),
+    Part("watch", ("watch_overhead.py", "--steps", "24", "--models", "resnet18", "gpt2"), 90, device=True, small=("--steps", "1")),
+    Part("fit", ("survive.py",), 80, device=True, small=("--steps", "2", "--size", "8")),
+    Part("hang", ("gpu/nccl_hang.py",), 60, stand_in=True),
 )  # fmt: skip
 
 
