@@ -123,6 +123,21 @@ def test_another_missing_key_does_not_confirm() -> None:
     assert len(told_once([read], [frame], ())) == 1
 
 
+def test_keys_that_one_part_of_a_configuration_lacks_are_one_finding() -> None:
+    said = "c.yaml has no {} at this position; it has lr."
+    findings = [
+        replace(READ, message=said.format(key), place=SourceLocation("optim.py", line))
+        for line, key in enumerate(("'betas'", "'decay'", "'eps'"), 9)
+    ]
+    findings[0] = replace(findings[0], message=f"{findings[0].message} {SEEN_TOO}")
+    (found,) = grouped(findings)
+    assert found.place.line == 9
+    assert found.message.endswith(f"{SEEN_TOO} Missing there too: 'decay', 'eps'.")
+    assert [place.line for place in found.also] == [10, 11]
+    other = replace(findings[1], message="c.yaml has no 'steps' at this position; it has batch.")
+    assert len(grouped([*findings, other])) == 2
+
+
 def test_what_two_dry_runs_meet_is_told_once() -> None:
     assert told_once([], [MET, MET], ()) == [MET]
 

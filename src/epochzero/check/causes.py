@@ -2,7 +2,8 @@
 
 Two rules report one cause if the job would fail in one file with the same error; a general rule gives way to
 a specific one. A failure of the dry run confirms the same finding of a rule. Of findings that differ only in
-their place, that name modules of one environment, or files of one missing directory, one remains.
+their place, that name modules of one environment, keys of one part of a configuration, or files of one missing
+directory, one remains.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ LEAST_OF_ONE_CAUSE = 3
 MOST_NAMES = 8
 _MISSING = re.compile(r"The job imports (\S+), but no installed distribution provides it\.(.*)")
 _REMOVED = re.compile(r"(\S+) was removed in (\S+ \S+); the target has (\S+)\.")
+_ABSENT = re.compile(r"(.+?) has no ('[^']+') at this position; it has (.*?)\.(?:\s|$)")
 _NO_FILE = re.compile(r"FileNotFoundError: No such file or directory: '(/[^']+)'")
 _KEY = re.compile(r"KeyError: '(.+)'")
 _RAISED = re.compile(r"\b[A-Z]\w*(Error|Exception)\b")
@@ -158,7 +160,7 @@ def _claim(finding: Finding) -> _Key:
     return finding.rule, finding.message, finding.consequence
 
 
-_MODULES, _DIRECTORY, _RELEASE = "modules", "directory", "release"
+_MODULES, _DIRECTORY, _RELEASE, _PART = "modules", "directory", "release", "part"
 
 
 def _cause(finding: Finding) -> _Key:
@@ -166,6 +168,8 @@ def _cause(finding: Finding) -> _Key:
         return _MODULES, finding.severity, missing[2]
     if finding.rule == "path-not-found" and (path := _NO_FILE.fullmatch(finding.consequence)):
         return _DIRECTORY, finding.severity, _first_missing(PurePath(path[1]))
+    if absent := _ABSENT.match(finding.message):
+        return _PART, finding.severity, absent[1], absent[3]
     if removed := _REMOVED.fullmatch(finding.message):
         return _RELEASE, finding.severity, removed[2], removed[3]
     return _claim(finding)
@@ -191,6 +195,9 @@ def _summary(cause: _Key, first: Finding, group: Sequence[Finding]) -> Finding:
             f"distribution provides.{cause[2] or ' Its environment is not installed there.'}",
             fix="Install the requirements of the project on the target, or choose the environment that has them.",
         )
+    if cause[0] == _PART:
+        names = [match[2] for other in group[1:] if (match := _ABSENT.match(other.message))]
+        return replace(first, message=f"{first.message} Missing there too: {', '.join(names)}.")
     return replace(
         first,
         message=f"The job uses {_named(group, _REMOVED, 'names')} that were removed in {cause[2]}; the "
