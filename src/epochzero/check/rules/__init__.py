@@ -5,8 +5,6 @@ A module of this package that has ``RULE`` is a rule; its id is the name of the 
 other change.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import sys

@@ -1,7 +1,5 @@
 """The job uses a name that the target's version of a library does not have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from itertools import accumulate, islice

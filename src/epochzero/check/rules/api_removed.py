@@ -1,7 +1,5 @@
 """The job uses a name or keyword that the target's version of a library has removed."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Claims, JobView, Rule, at_keyword, claim_at, guarded
 from epochzero.check.view.api import ApiChange, ApiUse, installed, is_gone, uses
 

@@ -1,7 +1,5 @@
 """The job passes arguments that the target's version of a library does not accept."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import partial

@@ -1,7 +1,5 @@
 """A value is not one of the choices of its option."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Claims, JobView, Rule
 from epochzero.check.rules.command_line import argument_claims
 

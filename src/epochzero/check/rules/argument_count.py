@@ -1,7 +1,5 @@
 """A call passes arguments that the job's own function or class does not accept."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(

@@ -1,7 +1,5 @@
 """A required argument is missing."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Claims, JobView, Rule
 from epochzero.check.rules.command_line import argument_claims
 

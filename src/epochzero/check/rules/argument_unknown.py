@@ -1,7 +1,5 @@
 """The command line has an argument that the program does not define."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Claims, JobView, Rule
 from epochzero.check.rules.command_line import argument_claims
 

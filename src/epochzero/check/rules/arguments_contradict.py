@@ -1,7 +1,5 @@
 """The program rejects this combination of arguments."""
 
-from __future__ import annotations
-
 import re
 
 from epochzero.check.program.values import Constant

@@ -1,7 +1,5 @@
 """A library rejects these arguments."""
 
-from __future__ import annotations
-
 import ast
 import tomllib
 from collections.abc import Mapping

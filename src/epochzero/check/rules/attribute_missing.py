@@ -1,7 +1,5 @@
 """The job uses a name that its class or module does not have."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import re

@@ -1,7 +1,5 @@
 """The optimizer steps without gradients."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Claims, JobView, Rule, claim_at
 from epochzero.check.view.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
 

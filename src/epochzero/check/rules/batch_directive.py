@@ -1,7 +1,5 @@
 """A line with options of the batch system is invalid or ignored."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Claims, JobView, Rule
 from epochzero.check.rules.scripts import claim_of, problems_of
 

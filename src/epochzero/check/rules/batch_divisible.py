@@ -1,7 +1,5 @@
 """The processes cannot share the global batch evenly."""
 
-from __future__ import annotations
-
 from epochzero.check.program.configuration import get
 from epochzero.check.program.values import Constant, Items
 from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at_start

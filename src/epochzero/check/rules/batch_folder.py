@@ -1,7 +1,5 @@
 """A batch job starts in the home directory, not in the submission directory."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from epochzero.check.rule import Claims, JobView, Rule

@@ -6,8 +6,6 @@ within regular expressions. Elsewhere there is no limit. Waiting, for example fo
 not limited either.
 """
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A library cannot write its cache."""
 
-from __future__ import annotations
-
 from epochzero.check.paths.analysis import PathAnalysis, caught
 from epochzero.check.paths.downloads import cache_folder, downloads_of
 from epochzero.check.rule import Claims, JobView, Rule, claim_at

@@ -1,7 +1,5 @@
 """The program reads a key of a checkpoint that was not saved."""
 
-from __future__ import annotations
-
 import ast
 from difflib import get_close_matches
 

@@ -1,7 +1,5 @@
 """The weights of a wrapped model are loaded into an unwrapped one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A checkpoint contains objects other than weights, but only weights are loaded."""
 
-from __future__ import annotations
-
 from packaging.version import InvalidVersion, Version
 
 from epochzero.check.program.events import LibraryCall

@@ -1,7 +1,5 @@
 """Only one rank reaches an operation that waits for all ranks."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

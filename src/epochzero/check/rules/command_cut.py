@@ -1,7 +1,5 @@
 """A command of a launch script ends before its last option."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Case, Rule
 from epochzero.check.rules.scripts import script_check
 

@@ -1,7 +1,5 @@
 """Shared by the rules about the command line: claims about the problems of parsed arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 from epochzero.check.launch.model import COMMAND

@@ -1,7 +1,5 @@
 """Which programs a call or a command line starts."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

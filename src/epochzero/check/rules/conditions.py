@@ -1,7 +1,5 @@
 """Conditions over partly known values: short expressions that are interpreted, never evaluated by Python."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The configuration lacks a key that the program reads."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A configuration of the job does not exist or cannot be read."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The job uses a GPU that PyTorch cannot use."""
 
-from __future__ import annotations
-
 from epochzero.check.launch.containers import has_no_gpus
 from epochzero.check.rule import Claims, JobView, Rule, claim_at, guarded
 from epochzero.check.view.builds import lacks_cuda, moves_to_cuda

@@ -1,7 +1,5 @@
 """The program reads a column that the table does not have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches

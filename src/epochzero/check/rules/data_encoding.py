@@ -1,7 +1,5 @@
 """A text file has another encoding than the program expects."""
 
-from __future__ import annotations
-
 from epochzero.check.paths.faults import Faulty, encoding_of
 from epochzero.check.rule import Case, Rule
 from epochzero.check.rules.path_claims import data_check

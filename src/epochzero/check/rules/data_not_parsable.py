@@ -1,7 +1,5 @@
 """A data file does not have the format that the program expects."""
 
-from __future__ import annotations
-
 from epochzero.check.paths.faults import Faulty
 from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import data_check

@@ -1,7 +1,5 @@
 """A data file is cut off."""
 
-from __future__ import annotations
-
 from epochzero.check.paths.faults import Faulty
 from epochzero.check.rule import Case, Rule
 from epochzero.check.rules.path_claims import data_check

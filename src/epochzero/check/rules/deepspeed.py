@@ -1,7 +1,5 @@
 """Shared by the rules about DeepSpeed: the configurations that it starts with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from epochzero.check.program.configuration import Unreadable, load

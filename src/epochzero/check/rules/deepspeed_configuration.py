@@ -1,7 +1,5 @@
 """DeepSpeed rejects its configuration."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from epochzero.check.program.configuration import get

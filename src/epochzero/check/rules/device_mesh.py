@@ -1,7 +1,5 @@
 """A device mesh has more or fewer positions than the job has processes."""
 
-from __future__ import annotations
-
 import math
 
 from epochzero.check.program.values import Items, Value

@@ -1,7 +1,5 @@
 """A division by a count that is zero, or can be."""
 
-from __future__ import annotations
-
 import ast
 
 from epochzero.check.program.syntax import code_of

@@ -1,7 +1,5 @@
 """The job downloads something, but the target has no network."""
 
-from __future__ import annotations
-
 from epochzero.check.launch.containers import is_offline
 from epochzero.check.paths.analysis import caught
 from epochzero.check.paths.downloads import Download, cache_folder, downloads_of

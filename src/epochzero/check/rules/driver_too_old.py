@@ -1,7 +1,5 @@
 """The driver is too old for the CUDA version that PyTorch was built for."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Claims, JobView, Rule, claim_at
 from epochzero.check.target import oldest_driver
 from epochzero.check.target.gpus import version

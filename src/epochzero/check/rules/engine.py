@@ -1,7 +1,5 @@
 """Run rules on a program, each and all within a budget of processor time."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """A launch script activates an environment that does not exist."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Claims, JobView, Rule
 from epochzero.check.rules.scripts import claim_of, problems_of
 

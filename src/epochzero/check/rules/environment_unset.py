@@ -1,7 +1,5 @@
 """The program reads an environment variable that nothing sets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from epochzero import launchers

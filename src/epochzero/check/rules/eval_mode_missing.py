@@ -1,7 +1,5 @@
 """The model is evaluated in training mode."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

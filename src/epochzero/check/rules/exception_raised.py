@@ -1,7 +1,5 @@
 """The program reaches a line at which it raises an exception."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from epochzero.check.rule import Claims, JobView, Rule, claim_failure, failures

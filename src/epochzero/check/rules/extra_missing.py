@@ -1,7 +1,5 @@
 """A call needs a module that only an extra of the library installs."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """A pipeline hides the failure of the job."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Rule
 from epochzero.check.rules.scripts import script_check
 

@@ -1,7 +1,5 @@
 """A layer, function or loss receives a tensor whose shape does not match."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(

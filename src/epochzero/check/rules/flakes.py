@@ -4,8 +4,6 @@ ruff knows Python's scopes; rules use those of its messages that certainly lead 
 It reads whole files, including functions that the job never calls; those are ignored.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Container, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A launch script changes to a directory that does not exist."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A format string does not match its values."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Claim, Claims, JobView, Rule
 from epochzero.check.rules.flakes import Flake, flakes, reading
 

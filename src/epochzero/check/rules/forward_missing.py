@@ -1,7 +1,5 @@
 """A model is called, but its class has no forward method."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(

@@ -1,7 +1,5 @@
 """PyTorch was not built for the target's GPUs."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Claims, JobView, Rule, Severity, Target, claim_at
 from epochzero.check.rules.world import constant
 from epochzero.check.target import first_cuda, last_cuda

@@ -1,7 +1,5 @@
 """The program uses a GPU index that the job does not have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from epochzero.check.program.events import LibraryCall

@@ -1,7 +1,5 @@
 """Half-precision gradients are not scaled, or are clipped while scaled."""
 
-from __future__ import annotations
-
 from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.values import Constant, External, Instance, Value
 from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, claim_at

@@ -1,7 +1,5 @@
 """A method that the training loop calls does not accept its arguments."""
 
-from __future__ import annotations
-
 import ast
 import tomllib
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """An index is outside its list or text."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(

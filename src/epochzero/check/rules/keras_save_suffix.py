@@ -1,7 +1,5 @@
 """Keras 3 rejects the suffix of the file to which a model is saved."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

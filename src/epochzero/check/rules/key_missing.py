@@ -1,7 +1,5 @@
 """The job reads a key that a dictionary or configuration does not have."""
 
-from __future__ import annotations
-
 from difflib import get_close_matches
 
 from epochzero.check.program.events import Lookup

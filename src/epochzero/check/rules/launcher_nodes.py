@@ -1,7 +1,5 @@
 """The launcher expects other nodes or GPUs than the batch system allocates."""
 
-from __future__ import annotations
-
 from epochzero.check.launch.model import Job
 from epochzero.check.rule import Claims, JobView, Rule, claim_at_start
 from epochzero.check.rules.world import said_at, said_text

@@ -1,7 +1,5 @@
 """Layers are stored in a plain list, where their module does not find them."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

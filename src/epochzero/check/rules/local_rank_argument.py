@@ -1,7 +1,5 @@
 """The program reads the local rank from the command line, where the launcher does not pass it."""
 
-from __future__ import annotations
-
 from packaging.version import InvalidVersion, Version
 
 from epochzero.check.program.parsers.model import OptionSpec, ParserSpec

@@ -1,7 +1,5 @@
 """Losses are summed together with their graphs."""
 
-from __future__ import annotations
-
 import ast
 
 from epochzero.check.program.syntax import code_of

@@ -1,7 +1,5 @@
 """Several nodes rendezvous at an address that is local to each node."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at_start
 from epochzero.check.rules.world import said_at, said_text
 

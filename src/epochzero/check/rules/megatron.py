@@ -1,7 +1,5 @@
 """Shared by the rules about the options of Megatron-LM."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import SourceLocation
 
 

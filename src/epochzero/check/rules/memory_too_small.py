@@ -1,7 +1,5 @@
 """The memory limit is below what the libraries need."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Claims, JobView, Rule, Severity, claim_at_start
 from epochzero.check.view.builds import first_import, wants_cuda
 

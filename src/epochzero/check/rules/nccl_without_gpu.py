@@ -1,7 +1,5 @@
 """Processes use NCCL but have no GPU."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Claims, JobView, Rule, claim_at, guarded
 from epochzero.check.rules.world import constant, visible
 from epochzero.check.view.builds import lacks_cuda

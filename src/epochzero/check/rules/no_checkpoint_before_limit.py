@@ -1,7 +1,5 @@
 """A long training saves nothing."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Claims, JobView, Rule, claim_at
 from epochzero.check.view.torch_usage import has_framework_loop, optimizer_steps
 

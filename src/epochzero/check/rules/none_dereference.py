@@ -1,7 +1,5 @@
 """None is used as an object."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(

@@ -1,7 +1,5 @@
 """The type of a value does not allow an operation."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(

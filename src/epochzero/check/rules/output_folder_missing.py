@@ -1,7 +1,5 @@
 """The output of a job goes to a directory that does not exist."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """The parallel degrees do not match the number of processes or GPUs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Claims of the rules about paths and data files: one for each problem of the path analysis."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """A path belongs to another machine."""
 
-from __future__ import annotations
-
 from epochzero.check.paths.analysis import AccessProblem, PathAnalysis
 from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check

@@ -1,7 +1,5 @@
 """A relative path is resolved in the wrong directory."""
 
-from __future__ import annotations
-
 from epochzero.check.paths.analysis import AccessProblem, PathAnalysis
 from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check

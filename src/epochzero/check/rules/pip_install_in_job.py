@@ -1,7 +1,5 @@
 """The job installs its libraries each time it starts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from epochzero.check.rule import (

@@ -1,7 +1,5 @@
 """The rendezvous port cannot be used."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

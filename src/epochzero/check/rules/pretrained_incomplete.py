@@ -1,7 +1,5 @@
 """The directory of a pretrained model lacks a file."""
 
-from __future__ import annotations
-
 from epochzero.check.paths.faults import Faulty
 from epochzero.check.rule import Case, Rule
 from epochzero.check.rules.path_claims import data_check

@@ -1,7 +1,5 @@
 """The job starts a program that the target does not have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from epochzero.check.launch.model import Job

@@ -1,7 +1,5 @@
 """The target's Python lacks a module, a name or a syntax."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """All processes of a node use its first GPU."""
 
-from __future__ import annotations
-
 from epochzero.check.program.values import Constant, Instance
 from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at
 from epochzero.check.rules.world import constant

@@ -1,7 +1,5 @@
 """Processes rendezvous through environment variables that nothing sets."""
 
-from __future__ import annotations
-
 import re
 
 from epochzero.check.program.events import LibraryCall

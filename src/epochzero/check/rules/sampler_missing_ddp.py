@@ -1,7 +1,5 @@
 """All ranks train on the same data."""
 
-from __future__ import annotations
-
 from epochzero.check.program.values import Constant
 from epochzero.check.rule import Claims, JobView, Rule, claim_at
 from epochzero.check.view.torch_usage import argument, does_anywhere, has_framework_loop

@@ -1,7 +1,5 @@
 """A learning-rate scheduler steps too often, or too early."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A launch script has Windows line endings."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Case, Rule
 from epochzero.check.rules.scripts import script_check
 

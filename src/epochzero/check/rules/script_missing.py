@@ -1,7 +1,5 @@
 """A launch script runs a program that does not exist."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Claims, JobView, Rule, claim_at_start
 
 

@@ -1,7 +1,5 @@
 """A script is run by its path but is not executable."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from epochzero.check.launch.model import ScriptProblem

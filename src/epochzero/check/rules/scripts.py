@@ -1,7 +1,5 @@
 """Shared by the rules about launch scripts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from epochzero.check.launch.model import ScriptProblem

@@ -1,7 +1,5 @@
 """The job uses a service without the key that it needs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A distributed sampler uses the same order in every epoch."""
 
-from __future__ import annotations
-
 from epochzero.check.program.values import Constant
 from epochzero.check.rule import Claims, JobView, Rule, claim_at
 from epochzero.check.view.torch_usage import (

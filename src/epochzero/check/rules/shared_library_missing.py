@@ -1,7 +1,5 @@
 """The target lacks shared libraries that a module loads."""
 
-from __future__ import annotations
-
 from epochzero.check.program.events import LibraryImport
 from epochzero.check.rule import Claims, JobView, Rule, Target, claim_at, guarded
 from epochzero.check.view.builds import NeededLibraries, needed_libraries

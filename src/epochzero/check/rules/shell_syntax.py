@@ -1,7 +1,5 @@
 """A launch script is not valid shell syntax."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Rule
 from epochzero.check.rules.scripts import script_check
 

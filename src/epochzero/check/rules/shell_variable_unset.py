@@ -1,7 +1,5 @@
 """A launch script uses a variable that nothing sets."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from epochzero.check.rule import Claims, JobView, Rule

@@ -1,7 +1,5 @@
 """The training data have the same order in every epoch."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

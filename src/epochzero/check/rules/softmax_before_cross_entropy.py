@@ -1,7 +1,5 @@
 """A loss that expects scores receives probabilities."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from epochzero.check.program.values import Instance, Value

@@ -1,7 +1,5 @@
 """The standard library of a Python version, from this version's list and a table of changes."""
 
-from __future__ import annotations
-
 import sys
 import tomllib
 from collections.abc import Mapping

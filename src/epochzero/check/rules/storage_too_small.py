@@ -1,7 +1,5 @@
 """The saved files do not fit on the file system."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import prod
 

@@ -1,7 +1,5 @@
 """The constructor of a module does not call that of nn.Module."""
 
-from __future__ import annotations
-
 import ast
 
 from epochzero.check.program.syntax import Code, Function, code_of, resolve

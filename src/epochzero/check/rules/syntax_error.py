@@ -1,7 +1,5 @@
 """A module of the job does not parse."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

@@ -1,7 +1,5 @@
 """The job requests more time than the target allows."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Claims, JobView, Rule, claim_at_start
 from epochzero.check.rules.world import TIME_OPTIONS, in_hours, said_at
 

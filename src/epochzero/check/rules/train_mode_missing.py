@@ -1,7 +1,5 @@
 """The model continues to train in evaluation mode."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """A function receives a value of the wrong type."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from epochzero.check.launch.model import Job

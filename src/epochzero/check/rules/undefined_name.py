@@ -1,7 +1,5 @@
 """The job uses a name that nothing defines."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import re

@@ -1,7 +1,5 @@
 """Findings that no rule reads from the source: of dry runs, data and suppressions."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """CUDA_VISIBLE_DEVICES does not match the available GPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from epochzero.check.program.events import LibraryCall, Lookup

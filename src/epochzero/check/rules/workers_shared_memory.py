@@ -1,7 +1,5 @@
 """Data loader workers have too little shared memory."""
 
-from __future__ import annotations
-
 from epochzero.check.program.values import Constant
 from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at
 from epochzero.check.view.torch_usage import argument

@@ -1,7 +1,5 @@
 """Shared by the rules about processes, nodes and GPUs."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 from epochzero.check.launch.model import COMMAND, Job

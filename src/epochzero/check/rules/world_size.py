@@ -1,7 +1,5 @@
 """The job starts more processes, or requests more nodes, GPUs, processors or memory, than the target has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """Gradients are not reset between training steps."""
 
-from __future__ import annotations
-
 from epochzero.check.rule import Claims, JobView, Rule, claim_at
 from epochzero.check.view.torch_usage import (
     backward_calls,
