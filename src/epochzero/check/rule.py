@@ -13,6 +13,8 @@ from typing import TypeAlias
 
 from epochzero.check.findings import Claim, Finding, Severity, SourceLocation, Unknown
 from epochzero.check.program.events import CertainError, Situation
+from epochzero.check.program.events import argument as argument
+from epochzero.check.program.events import guarded as guarded
 from epochzero.check.program.model import Module, Program
 from epochzero.check.program.reachability import Reach
 from epochzero.check.program.syntax import code_of
@@ -126,14 +128,6 @@ def claim_at_start(
         fix=fix,
         via=via,
     )
-
-
-def guarded(at: Situation, *exceptions: type[BaseException]) -> bool:
-    """Whether one of the exceptions, or one of its base classes, is caught around the event."""
-    above = {parent.__name__ for exception in exceptions for parent in exception.__mro__}
-    # OSError has older names, and a handler may qualify it with its module.
-    above |= {"IOError", "EnvironmentError"} if "OSError" in above else set()
-    return any(name.rpartition(".")[2] in above for name in at.handled)
 
 
 def failures(

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from epochzero.check.findings import SourceLocation
 from epochzero.check.paths.catalogue import PathUse, uses
 from epochzero.check.paths.text import PathText, is_remote, path_text
-from epochzero.check.program.events import LibraryCall
+from epochzero.check.program.events import LibraryCall, argument
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
 
@@ -66,21 +66,10 @@ class Access:
         return "file" if self.use.format in _OF_FILES else ""
 
 
-def argument(call: LibraryCall, at: int | None, name: str) -> Value | None:
-    """The argument of a parameter; None if no argument is known to be passed."""
-    if name and name in call.keywords:
-        return call.keywords[name]
-    if at == -1:
-        return call.receiver
-    if at is not None and at < len(call.arguments):
-        return call.arguments[at]
-    return None
-
-
-def is_true(value: Value | None, default: bool | None = False) -> bool | None:
-    """Whether a flag is set; ``default`` if it is not passed, None if unknown."""
+def is_true(value: Value | None) -> bool | None:
+    """Whether a flag is set; false if it is not passed, None if unknown."""
     if value is None:
-        return default
+        return False
     if isinstance(value, Constant):
         return bool(value.value)
     return None

@@ -12,12 +12,12 @@ from weakref import WeakKeyDictionary
 
 from epochzero.check.findings import Severity, SourceLocation, Unknown
 from epochzero.check.paths.absence import is_reached_if_absent
-from epochzero.check.paths.accesses import Access, accesses_of, argument, is_true, parsers_of
+from epochzero.check.paths.accesses import Access, accesses_of, is_true, parsers_of
 from epochzero.check.paths.created_files import CreatedFiles
 from epochzero.check.paths.laptop import laptop
 from epochzero.check.paths.platform import NOWHERE, Platform, beneath
 from epochzero.check.paths.text import PathText
-from epochzero.check.program.events import LibraryCall, Situation
+from epochzero.check.program.events import LibraryCall, Situation, argument, guarded
 from epochzero.check.program.model import Program
 from epochzero.check.target.model import Target
 from epochzero.file_access import exists
@@ -61,15 +61,6 @@ class InputFile:
     path: str
     local: str
     sure: bool = True
-
-
-def caught(at: Situation, *exceptions: type[BaseException]) -> bool:
-    """Whether a handler around the event catches all of the exceptions."""
-    names = {name.rpartition(".")[2] for name in at.handled}
-    names |= {"OSError"} if names & {"IOError", "EnvironmentError"} else set()
-    return all(
-        any(parent.__name__ in names for parent in exception.__mro__) for exception in exceptions
-    )
 
 
 class PathAnalysis:
@@ -162,7 +153,7 @@ class PathAnalysis:
             return
         if path is not None and access.use.among and not self._is_local(text, path):
             return
-        if caught(at, FileNotFoundError):
+        if guarded(at, FileNotFoundError):
             return
         place, there = self._missing(path, text)
         foreign = laptop(place, text, self.platform) or self.platform.outside(place)
@@ -241,7 +232,7 @@ class PathAnalysis:
 
     def _glob(self, access: Access) -> None:
         known = access.text.known
-        if known is None or caught(access.call.at, Exception):
+        if known is None or guarded(access.call.at, Exception):
             return
         fixed = known[: re.search(r"[*?\[]|$", known).start()]  # type: ignore[union-attr]
         folder = self.platform.absolute(posixpath.dirname(fixed) or ".")
@@ -342,7 +333,7 @@ class PathAnalysis:
 
     def _judge_write(self, access: Access, path: str | None) -> None:
         at = access.call.at
-        if caught(at, FileNotFoundError, PermissionError):
+        if guarded(at, FileNotFoundError) and guarded(at, PermissionError):
             return
         severity: Severity = (
             "error" if (at.certain or at.loop) and not self._files.loose else "warning"

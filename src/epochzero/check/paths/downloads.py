@@ -11,11 +11,11 @@ from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 
-from epochzero.check.paths.accesses import argument, is_true
+from epochzero.check.paths.accesses import is_true
 from epochzero.check.paths.analysis import PathAnalysis
 from epochzero.check.paths.catalogue import canonical
 from epochzero.check.paths.text import is_remote, path_text
-from epochzero.check.program.events import LibraryCall
+from epochzero.check.program.events import LibraryCall, argument
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant
 from epochzero.check.target.model import Target

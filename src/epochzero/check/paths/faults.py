@@ -12,13 +12,13 @@ from itertools import islice
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from epochzero.check.paths.accesses import Access, argument, is_true
+from epochzero.check.paths.accesses import Access, is_true
 from epochzero.check.paths.analysis import InputFile, PathAnalysis, analyze_paths
 from epochzero.check.paths.contents import FileFault, ReadMethod, format_of, inspect
 from epochzero.check.paths.empty_lists import failing_use
 from epochzero.check.paths.pretrained import inspect_pretrained
 from epochzero.check.program.counted_loops import leaves
-from epochzero.check.program.events import Situation
+from epochzero.check.program.events import Situation, argument
 from epochzero.check.program.model import Module, Program
 from epochzero.check.program.reachability import Reach
 from epochzero.check.program.syntax import code_of

@@ -15,8 +15,9 @@ from functools import cache
 from importlib.resources import files
 
 from epochzero.check.findings import SourceLocation
+from epochzero.check.program.events import argument
 from epochzero.check.program.model import Module, Program
-from epochzero.check.program.values import Constant, Instance, Items, Value
+from epochzero.check.program.values import Constant, Instance, Items, Value, constant_of, integer_of
 
 _HALF = re.compile(r"\.(half|bfloat16)$")
 _DEEPEST = 8
@@ -43,9 +44,7 @@ class _Arguments:
         Raises:
             LookupError: it is unknown.
         """
-        given = self._layer.keywords.get(name)
-        if given is None and at < len(self._layer.arguments):
-            given = self._layer.arguments[at]
+        given = argument(self._layer, at, name)
         if given is None and default is not None:
             return default
         if isinstance(given, Constant) and isinstance(given.value, int | float):
@@ -54,9 +53,7 @@ class _Arguments:
 
     def kernel(self, at: int, dimensions: int) -> float:
         """Cells of a kernel, given as one number or as one for each dimension."""
-        given = self._layer.keywords.get("kernel_size")
-        if given is None and at < len(self._layer.arguments):
-            given = self._layer.arguments[at]
+        given = argument(self._layer, at, "kernel_size")
         if isinstance(given, Items):
             sizes = [value.value for value in given.values if isinstance(value, Constant)]
             if len(sizes) == dimensions:
@@ -149,8 +146,7 @@ def parameters(program: Program, model: Value, depth: int = 0) -> float | None:
         return known_models()[name] * 1e6
     library, _, last = name.rpartition(".")
     if last == "from_pretrained" and model.arguments:
-        first = model.arguments[0]
-        known = known_models().get(str(first.value)) if isinstance(first, Constant) else None
+        known = known_models().get(str(constant_of(model.arguments[0])))
         return known * 1e6 if known else None
     if not library.startswith("torch.nn"):
         return None
@@ -159,9 +155,7 @@ def parameters(program: Program, model: Value, depth: int = 0) -> float | None:
     parts = [parameters(program, part, depth + 1) for part in _parts(model)]
     known_parts = [part for part in parts if part is not None]
     if last in ("TransformerEncoder", "TransformerDecoder") and known_parts:
-        layers = model.keywords.get("num_layers", (*model.arguments, None, None)[1])
-        times = layers.value if isinstance(layers, Constant) else 1
-        return known_parts[0] * (times if isinstance(times, int) else 1)
+        return known_parts[0] * (integer_of(argument(model, 1, "num_layers")) or 1)
     return sum(known_parts) if known_parts else None
 
 
@@ -174,8 +168,8 @@ def _count(kind: str, layer: Instance) -> float | None:
 
 def _parts(model: Instance) -> Iterator[Value]:
     """Layers that are passed to a container, such as ``nn.Sequential``."""
-    for argument in (*model.arguments, *model.keywords.values()):
-        yield from argument.values if isinstance(argument, Items) else (argument,)
+    for part in (*model.arguments, *model.keywords.values()):
+        yield from part.values if isinstance(part, Items) else (part,)
 
 
 def _of_own(program: Program, model: Instance) -> float | None:
@@ -231,14 +225,13 @@ def _optimizer_copies(value: Instance) -> int | None:
     if "optim" not in value.made_by:
         return None
     if kind == "SGD":
-        momentum = value.keywords.get("momentum")
-        return int(isinstance(momentum, Constant) and bool(momentum.value))
+        return int(bool(constant_of(value.keywords.get("momentum"))))
     return 2 if kind in ("Adam", "AdamW", "NAdam", "RAdam") else 1
 
 
 def _all_optimized(program: Program, optimizer: Instance) -> float | None:
     """Size in bytes of the parameters of an optimizer: ``model.parameters()``."""
-    first = optimizer.arguments[0] if optimizer.arguments else optimizer.keywords.get("params")
+    first = argument(optimizer, 0, "params")
     if isinstance(first, Instance) and first.made_by.endswith(".parameters"):
         model = _owner(program, first)
         count = parameters(program, model) if model is not None else None
@@ -308,7 +301,7 @@ def rounds(program: Program, loop: ast.For) -> int | None:
     call = loop.iter
     if not (isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("range", "trange")):
         return None
-    numbers = [_number(program, argument) for argument in call.args]
+    numbers = [_number(program, bound) for bound in call.args]
     if len(numbers) == 1 and numbers[0] is not None:
         return numbers[0]
     if len(numbers) == 2 and numbers[0] is not None and numbers[1] is not None:
@@ -324,9 +317,7 @@ def _number(program: Program, node: ast.expr) -> int | None:
         left, right = _number(program, node.left), _number(program, node.right)
         return left + right if left is not None and right is not None else None
     if isinstance(node, ast.Attribute):
-        option = program.options.get(node.attr)
-        if isinstance(option, Constant) and isinstance(option.value, int):
-            return option.value
+        return integer_of(program.options.get(node.attr))
     return _assigned(program, node.id) if isinstance(node, ast.Name) else None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from epochzero.check.findings import SourceLocation
-from epochzero.check.program.values import Value
+from epochzero.check.program.values import Instance, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +128,28 @@ class CertainError:
 
 
 Event: TypeAlias = LibraryImport | LibraryCall | Lookup | CertainError
+
+
+def guarded(at: Situation, *exceptions: type[BaseException]) -> bool:
+    """Whether one of the exceptions, or one of its base classes, is caught around the event."""
+    above = {parent.__name__ for exception in exceptions for parent in exception.__mro__}
+    # OSError has older names, and a handler may qualify it with its module.
+    above |= {"IOError", "EnvironmentError"} if "OSError" in above else set()
+    return any(name.rpartition(".")[2] in above for name in at.handled)
+
+
+def argument(call: LibraryCall | Instance, position: int | None, name: str) -> Value | None:
+    """An argument of a call, or of the call that created an object; None if none is known to be passed.
+
+    Args:
+        call: the call or the object.
+        position: among the positional arguments; -1 for the object of a method, None for a keyword alone.
+        name: keyword; empty for a positional argument alone.
+    """
+    if name in call.keywords:
+        return call.keywords[name]
+    if position == -1:
+        return call.receiver if isinstance(call, LibraryCall) else None
+    if position is None or position >= len(call.arguments):
+        return None
+    return call.arguments[position]

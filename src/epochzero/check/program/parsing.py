@@ -26,14 +26,8 @@ from epochzero.check.program.heap import (
     published,
     thawed,
 )
-from epochzero.check.program.parsers.model import (
-    Kind,
-    OptionSpec,
-    ParsedCommand,
-    ParserSpec,
-    constant_of,
-)
-from epochzero.check.program.values import Anything, Constant, External, Value
+from epochzero.check.program.parsers.model import Kind, OptionSpec, ParsedCommand, ParserSpec
+from epochzero.check.program.values import Anything, Constant, External, Value, constant_of
 
 MOST_PARSED = 8
 """Limit of the runs of a program's parsers; each may start a child process."""

@@ -136,3 +136,14 @@ class Instance:
 
 
 Value: TypeAlias = Anything | Constant | Text | Items | External | Own | Instance
+
+
+def constant_of(value: Value | None, default: object = None) -> object:
+    """The value of a constant; ``default`` for other values."""
+    return value.value if isinstance(value, Constant) else default
+
+
+def integer_of(value: Value | None) -> int | None:
+    """An integer, if its value is known."""
+    found = constant_of(value)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None

@@ -1,12 +1,7 @@
 """A value is not one of the choices of its option."""
 
-from epochzero.check.rule import Claims, JobView, Rule
-from epochzero.check.rules.command_line import argument_claims
-
-
-def _check(view: JobView) -> Claims:
-    return argument_claims(view.program, {"choice"}, "Set {option} to one of its choices.")
-
+from epochzero.check.rule import Rule
+from epochzero.check.rules.command_line import argument_check
 
 RULE = Rule(
     category="illegal_argument",
@@ -16,7 +11,7 @@ RULE = Rule(
     fix="Use one of the choices, or add the value to the choices.",
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
-    check=_check,
+    check=argument_check("choice", fix="Set {option} to one of its choices."),
     examples="""
         $ python train.py --opt adm
         import argparse

@@ -1,12 +1,7 @@
 """A required argument is missing."""
 
-from epochzero.check.rule import Claims, JobView, Rule
-from epochzero.check.rules.command_line import argument_claims
-
-
-def _check(view: JobView) -> Claims:
-    return argument_claims(view.program, {"missing"}, "Pass {option}.")
-
+from epochzero.check.rule import Rule
+from epochzero.check.rules.command_line import argument_check
 
 RULE = Rule(
     category="illegal_argument",
@@ -15,7 +10,7 @@ RULE = Rule(
     fix="Pass the argument, or define a default in the parser.",
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
-    check=_check,
+    check=argument_check("missing", fix="Pass {option}."),
     examples="""
         $ python train.py shards
         import argparse

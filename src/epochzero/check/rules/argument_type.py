@@ -1,17 +1,7 @@
 """A value does not have the type of its option."""
 
-from epochzero.check.rule import Claims, JobView, Rule
-from epochzero.check.rules.command_line import argument_claims
-
-
-def _check(view: JobView) -> Claims:
-    return argument_claims(
-        view.program,
-        {"type"},
-        "Set {option} to a value of its type instead of {value}. For truth values use an "
-        "action such as store_true.",
-    )
-
+from epochzero.check.rule import Rule
+from epochzero.check.rules.command_line import argument_check
 
 RULE = Rule(
     category="illegal_argument",
@@ -22,7 +12,11 @@ RULE = Rule(
     "BooleanOptionalAction.",
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
-    check=_check,
+    check=argument_check(
+        "type",
+        fix="Set {option} to a value of its type instead of {value}. For truth values use an "
+        "action such as store_true.",
+    ),
     examples="""
         $ python train.py --lr 1e-3x
         import argparse

@@ -1,14 +1,7 @@
 """The command line has an argument that the program does not define."""
 
-from epochzero.check.rule import Claims, JobView, Rule
-from epochzero.check.rules.command_line import argument_claims
-
-
-def _check(view: JobView) -> Claims:
-    return argument_claims(
-        view.program, {"unknown", "ambiguous"}, "Remove {option}, or define it in the parser."
-    )
-
+from epochzero.check.rule import Rule
+from epochzero.check.rules.command_line import argument_check
 
 RULE = Rule(
     category="illegal_argument",
@@ -18,7 +11,9 @@ RULE = Rule(
     fix="Write the option as the parser defines it, or remove the option.",
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
-    check=_check,
+    check=argument_check(
+        "unknown", "ambiguous", fix="Remove {option}, or define it in the parser."
+    ),
     examples=r"""
         $ python train.py fit --model.width 8 --model.learning_rate 0.1
         from lightning.pytorch import LightningModule

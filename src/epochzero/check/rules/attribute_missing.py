@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
-from epochzero.check.program.events import Lookup
+from epochzero.check.program.events import Lookup, argument
 from epochzero.check.program.lookups import MODULE_MEMBERS
 from epochzero.check.program.syntax import Code, code_of
 from epochzero.check.program.values import Constant, Instance
@@ -138,7 +138,7 @@ def _of_objects(program: Program, stored: frozenset[str]) -> Iterator[tuple[Look
 def _is_of_inner(program: Program, look: Lookup) -> bool:
     """Whether neither the wrapper nor any module has the attribute, and nothing sets it."""
     assert isinstance(look.on, Instance)
-    first = look.on.arguments[0] if look.on.arguments else look.on.keywords.get("module")
+    first = argument(look.on, 0, "module")
     is_set = any(
         lookup.stored and lookup.name == look.name and lookup.on == look.on
         for lookup in program.lookups

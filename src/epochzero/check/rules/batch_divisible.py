@@ -1,11 +1,10 @@
 """The processes cannot share the global batch evenly."""
 
 from epochzero.check.program.configuration import get
-from epochzero.check.program.values import Constant, Items
+from epochzero.check.program.values import Constant, integer_of
 from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at_start
 from epochzero.check.rules.deepspeed import configurations
-from epochzero.check.rules.megatron import at_option
-from epochzero.check.rules.world import number, option, world_size
+from epochzero.check.rules.world import option, world_size
 
 _MODEL_PARALLEL = (
     "tensor_model_parallel_size",
@@ -34,7 +33,7 @@ def _megatron(program: Program) -> Claims:
     if micro[0] < 1 or replicas < 1 or world % split or whole[0] % (micro[0] * replicas) == 0:
         return
     yield claim_at_start(
-        at_option(whole[1]),
+        whole[1],
         message=f"The global batch of {whole[0]} is not a multiple of micro batch {micro[0]} x "
         f"{replicas} data-parallel replicas.",
         consequence=f"AssertionError: global batch size ({whole[0]}) is not divisible by micro batch size "
@@ -52,7 +51,7 @@ def _deepspeed(program: Program) -> Claims:
         return
     for call, config in configurations(program):
         sizes = [
-            _batch(config, name)
+            integer_of(get(config, name))
             for name in (
                 "train_batch_size",
                 "train_micro_batch_size_per_gpu",
@@ -77,10 +76,6 @@ def _deepspeed(program: Program) -> Claims:
             fix="Remove train_batch_size, or set it to the product.",
             via=call.at.via,
         )
-
-
-def _batch(config: Items, name: str) -> int | None:
-    return number(get(config, name))
 
 
 RULE = Rule(

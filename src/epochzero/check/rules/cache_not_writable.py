@@ -1,8 +1,8 @@
 """A library cannot write its cache."""
 
-from epochzero.check.paths.analysis import PathAnalysis, caught
+from epochzero.check.paths.analysis import PathAnalysis
 from epochzero.check.paths.downloads import cache_folder, downloads_of
-from epochzero.check.rule import Claims, JobView, Rule, claim_at
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, guarded
 
 _SAID_BY = {
     "huggingface": "HF_HOME",
@@ -23,7 +23,7 @@ def _check(view: JobView) -> Claims:
             place is None
             or own
             or place[0] in reported
-            or caught(download.call.at, PermissionError)
+            or guarded(download.call.at, PermissionError)
         ):
             continue
         reason = _refusal(paths, place[0])

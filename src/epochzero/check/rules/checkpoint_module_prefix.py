@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from epochzero.check.paths.text import path_text
-from epochzero.check.program.events import LibraryCall
+from epochzero.check.program.events import LibraryCall, argument
 from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.rule import Claim, Claims, JobView, Program, Reach, Rule, claim_at, guarded
-from epochzero.check.view.torch_usage import argument
 
 _WRAPPERS = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
              "torch.nn.parallel.DistributedDataParallel")  # fmt: skip

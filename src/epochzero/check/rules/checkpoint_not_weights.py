@@ -1,10 +1,9 @@
 """A checkpoint contains objects other than weights, but only weights are loaded."""
 
-from packaging.version import InvalidVersion, Version
-
 from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.values import Constant
 from epochzero.check.rule import Claims, JobView, Program, Rule, Target, claim_at, guarded
+from epochzero.check.view.api import installed, reached
 from epochzero.check.view.checkpoints import loads_of, refused_globals
 from epochzero.check.view.torch_usage import does_anywhere
 
@@ -45,11 +44,8 @@ def _only_weights(call: LibraryCall, program: Program, target: Target) -> bool:
 
 
 def _is_new(target: Target) -> bool:
-    torch = (target.distributions or {}).get("torch")
-    try:
-        return torch is not None and Version(torch.version) >= Version("2.6")
-    except InvalidVersion:
-        return False
+    torch = installed(target, "torch")
+    return bool(torch) and reached(torch, "2.6")
 
 
 RULE = Rule(

@@ -1,11 +1,20 @@
 """Shared by the rules about the command line: claims about the problems of parsed arguments."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from epochzero.check.launch.model import COMMAND
 from epochzero.check.program.argument_origins import written_at
 from epochzero.check.program.parsers.model import ArgumentProblem, ParsedCommand
-from epochzero.check.rule import Claim, Program, SourceLocation
+from epochzero.check.rule import Claim, Claims, JobView, Program, SourceLocation, claim_at_start
+
+
+def argument_check(*kinds: str, fix: str) -> Callable[[JobView], Claims]:
+    """The check of a rule that reports all problems of these kinds; see `argument_claims`."""
+
+    def check(view: JobView) -> Claims:
+        return argument_claims(view.program, kinds, fix)
+
+    return check
 
 
 def argument_claims(program: Program, kinds: Collection[str], fix: str) -> Iterator[Claim]:
@@ -55,10 +64,9 @@ def _claim(program: Program, parsed: ParsedCommand, problem: ArgumentProblem, fi
         is_undefined = problem.kind == "unknown" and problem.place == parsed.spec.place
         place = parsed.at if is_undefined and parsed.at.path else problem.place
     written = _meant(problem) or fix.format(option=problem.option, value=problem.value)
-    return Claim(
+    return claim_at_start(
+        place,
         severity="error" if problem.fatal else "warning",
-        phase="initialization",
-        place=place,
         message=problem.message,
         consequence=ends,
         fix=written,

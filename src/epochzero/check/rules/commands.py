@@ -5,8 +5,8 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from epochzero.check.program.events import LibraryCall, Situation
-from epochzero.check.program.values import Constant, Items, Text, Value
+from epochzero.check.program.events import LibraryCall, Situation, argument
+from epochzero.check.program.values import Constant, Items, Text, constant_of
 from epochzero.check.rule import Program
 
 _SHELL = {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"}
@@ -46,10 +46,10 @@ def started(program: Program) -> Iterator[StartedProgram]:
     """The programs that a call starts, if they are known."""
     for call in program.calls:
         if call.name in _SHELL or call.name in _DIRECT:
-            shell = call.name in _SHELL or _is_true(call.keywords.get("shell"))
+            shell = call.name in _SHELL or constant_of(call.keywords.get("shell")) is True
             words = _words(call, shell)
             if words:
-                raises = call.name in _RAISES or _is_true(call.keywords.get("check"))
+                raises = call.name in _RAISES or constant_of(call.keywords.get("check")) is True
                 yield StartedProgram(words, shell, raises or not shell, call.at)
 
 
@@ -65,21 +65,14 @@ def words_of(line: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _is_true(value: Value | None) -> bool:
-    return isinstance(value, Constant) and value.value is True
-
-
 def _words(call: LibraryCall, shell: bool) -> tuple[str, ...]:
-    first = call.arguments[0] if call.arguments else call.keywords.get("args")
+    first = argument(call, 0, "args")
     if isinstance(first, Items) and not shell:
-        return tuple(_text(item) for item in first.values)
+        words = map(constant_of, first.values)
+        return tuple(word if isinstance(word, str) else "" for word in words)
     if isinstance(first, Constant) and isinstance(first.value, str):
         return words_of(first.value) if shell else (first.value,)
     if shell and isinstance(first, Text) and isinstance(first.parts[0], str):
         # The last word before an unknown part may continue in it.
         return words_of(first.parts[0].rpartition(" ")[0])
     return ()
-
-
-def _text(value: Value) -> str:
-    return value.value if isinstance(value, Constant) and isinstance(value.value, str) else ""

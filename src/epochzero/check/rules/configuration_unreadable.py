@@ -17,6 +17,7 @@ from epochzero.check.rule import (
     SourceLocation,
     claim_at_start,
 )
+from epochzero.check.rules.world import written
 
 _REGISTERS = re.compile(
     r"(hydra\.core\.(config_store|plugins|global_hydra)|hydra_zen|hydra\.plugins)\b"
@@ -99,17 +100,8 @@ def _named(program: Program) -> Iterator[tuple[str, SourceLocation, str]]:
     }
     for name, options, error in _READERS:
         if name in called:
-            for at, path in _values(job, options):
+            for at, path in written(job, *options):
                 yield path, job.argv_at[at] if at < len(job.argv_at) else job.at, error
-
-
-def _values(job: Job, options: tuple[str, ...]) -> Iterator[tuple[int, str]]:
-    """The values of options, each with its position."""
-    for at, word in enumerate(job.argv):
-        name, equals, value = word.partition("=")
-        at = at if equals else at + 1
-        if name in options and at < len(job.argv) and at not in job.unsure:
-            yield at, value if equals else job.argv[at]
 
 
 def _is_file(path: str) -> bool:

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
 
-from epochzero.check.paths.accesses import argument
-from epochzero.check.paths.analysis import InputFile, caught
+from epochzero.check.paths.analysis import InputFile
 from epochzero.check.paths.contents import ReadMethod, columns, inspect
 from epochzero.check.paths.faults import encoding_of, is_plain
-from epochzero.check.program.events import LibraryCall, Situation
+from epochzero.check.program.events import LibraryCall, Situation, argument
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.rule import Claim, Claims, JobView, Program, Reach, Rule, claim_at
+from epochzero.check.rule import Claim, Claims, JobView, Program, Reach, Rule, claim_at, guarded
 
 _READERS = {"pandas.read_csv": ",", "pandas.read_table": "\t"}
 _OF_READING = ("usecols", "parse_dates", "index_col")
@@ -57,7 +56,7 @@ def _of_rows(program: Program, opened: InputFile, reader: LibraryCall) -> Iterat
         return
     reach = Reach.of(program)
     for look in looks:
-        is_known = look.name in {*header, *own} or caught(look.at, KeyError)
+        is_known = look.name in {*header, *own} or guarded(look.at, KeyError)
         # A condition around such code usually tests for the column.
         if not is_known and reach.severity(look.at) == "error":
             yield _claim(opened, header, look.name, replace(look.at, certain=True))
@@ -82,7 +81,7 @@ def _of_table(program: Program, opened: InputFile, header: list[str]) -> Iterato
     if isinstance(call.result, Instance) and not _changed(program, call.result):
         asked += _asked_of(program, call.result)
     for name, at in dict.fromkeys(asked):
-        if name not in header and not caught(at, KeyError):
+        if name not in header and not guarded(at, KeyError):
             yield _claim(opened, header, name, at)
 
 

@@ -6,6 +6,7 @@ from epochzero.check.program.configuration import Unreadable, load
 from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.values import Constant, Items, Value
 from epochzero.check.rule import Program
+from epochzero.check.rules.world import written
 
 _OPTION = "--deepspeed_config"
 
@@ -15,19 +16,14 @@ def configurations(program: Program) -> Iterator[tuple[LibraryCall, Items]]:
     for call in program.calls:
         if call.name == "deepspeed.initialize" and call.complete:
             given = call.keywords.get("config", call.keywords.get("config_params"))
-            config = _read(program, given if given is not None else _of_command(program))
+            config = _read(
+                program,
+                given
+                if given is not None
+                else next((Constant(text) for _, text in written(program.job, _OPTION)), None),
+            )
             if isinstance(config, Items) and config.kind == "dict":
                 yield call, config
-
-
-def _of_command(program: Program) -> Value | None:
-    """The file that the command line names; DeepSpeed's own arguments read it."""
-    for at, word in enumerate(program.job.argv):
-        name, equals, value = word.partition("=")
-        at = at if equals else at + 1
-        if name == _OPTION and at < len(program.job.argv) and at not in program.job.unsure:
-            return Constant(value if equals else program.job.argv[at])
-    return None
 
 
 def _read(program: Program, value: Value | None) -> Value | None:

@@ -1,10 +1,11 @@
 """DeepSpeed rejects its configuration."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from epochzero.check.program.configuration import get
 from epochzero.check.program.values import Constant, Items, Value
-from epochzero.check.rule import Claim, Claims, JobView, Rule
+from epochzero.check.rule import Claims, JobView, Rule, claim_at
 from epochzero.check.rules.deepspeed import configurations
 
 _BATCHES = ("train_batch_size", "train_micro_batch_size_per_gpu")
@@ -15,15 +16,8 @@ def _check(view: JobView) -> Claims:
     for call, config in configurations(view.program):
         for about, message, error, fix in _refused(config):
             origin = about.origin if isinstance(about, Constant) else None
-            yield Claim(
-                severity="error" if call.at.certain else "warning",
-                phase=call.at.phase,
-                place=origin or call.at.place,
-                message=message,
-                consequence=error,
-                fix=fix,
-                via=call.at.via,
-            )
+            at = replace(call.at, place=origin or call.at.place)
+            yield claim_at(at, message=message, consequence=error, fix=fix)
 
 
 def _refused(config: Items) -> Iterator[tuple[Value | None, str, str, str]]:

@@ -2,10 +2,9 @@
 
 import math
 
-from epochzero.check.program.values import Items, Value
-from epochzero.check.rule import Claims, JobView, Rule, claim_at, guarded
-from epochzero.check.rules.world import constant, number, world_size
-from epochzero.check.view.torch_usage import argument
+from epochzero.check.program.values import Items, Value, constant_of, integer_of
+from epochzero.check.rule import Claims, JobView, Rule, argument, claim_at, guarded
+from epochzero.check.rules.world import world_size
 
 _MAKES = ("torch.distributed.device_mesh.init_device_mesh", "torch.distributed.init_device_mesh")
 
@@ -21,7 +20,7 @@ def _check(view: JobView) -> Claims:
             yield claim_at(
                 call.at,
                 message=f"The mesh has {len(shape)} dimensions and {len(names.values)} names: "
-                f"{', '.join(str(constant(name) or '?') for name in names.values)}.",
+                f"{', '.join(str(constant_of(name) or '?') for name in names.values)}.",
                 consequence="RuntimeError: mesh_shape and mesh_dim_names should have same length!",
                 fix="Pass one name for each dimension.",
             )
@@ -49,7 +48,7 @@ def _numbers(shape: Value | None) -> list[int] | None:
     """The sizes of a mesh; None if they are not all known."""
     if not isinstance(shape, Items) or not shape.complete:
         return None
-    sizes = [number(value) for value in shape.values]
+    sizes = [integer_of(value) for value in shape.values]
     known = [size for size in sizes if size is not None and size > 0]
     return known if len(known) == len(sizes) else None
 

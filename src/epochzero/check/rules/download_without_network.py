@@ -1,9 +1,9 @@
 """The job downloads something, but the target has no network."""
 
+from epochzero.check.findings import Severity
 from epochzero.check.launch.containers import is_offline
-from epochzero.check.paths.analysis import caught
 from epochzero.check.paths.downloads import Download, cache_folder, downloads_of
-from epochzero.check.rule import Claim, Claims, JobView, Rule
+from epochzero.check.rule import Claim, Claims, JobView, Rule, claim_at, guarded
 
 
 def _check(view: JobView) -> Claims:
@@ -13,7 +13,7 @@ def _check(view: JobView) -> Claims:
     paths = view.paths
     for download in downloads_of(view.program, view.target, paths):
         allowed = () if is_offline(view.job) else view.target.network.hosts
-        if download.host in allowed or caught(download.call.at, ConnectionError):
+        if download.host in allowed or guarded(download.call.at, ConnectionError):
             continue
         cache = cache_folder(view.program, view.target, download.fetch.cache)
         # A cache that is configured explicitly may be filled already.
@@ -22,14 +22,13 @@ def _check(view: JobView) -> Claims:
         yield _claim(download, "error" if sure else "warning", where)
 
 
-def _claim(download: Download, severity: str, where: str) -> Claim:
+def _claim(download: Download, severity: Severity, where: str) -> Claim:
     name = download.call.name.removesuffix(".__init__")
     what = f" {download.what}" if download.what else ""
     hub = download.fetch.cache == "huggingface"
-    return Claim(
-        severity="error" if severity == "error" else "warning",
-        phase=download.call.at.phase,
-        place=download.call.at.place,
+    return claim_at(
+        download.call.at,
+        severity=severity,
         message=f"{name} downloads{what} from {download.host}, but {where} has no internet access.",
         consequence=f"OSError: cannot connect to {download.host}, after several retries."
         if download.fetch.hard
@@ -41,7 +40,6 @@ def _claim(download: Download, severity: str, where: str) -> Claim:
         )
         if hub
         else "Download it in advance, on a machine with internet access, and pass its path.",
-        via=download.call.at.via,
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from epochzero import launchers
 from epochzero.check.launch.model import Job
 from epochzero.check.program.events import Situation
-from epochzero.check.program.values import Constant, External
+from epochzero.check.program.values import Constant, External, constant_of
 from epochzero.check.rule import (
     Claim,
     Claims,
@@ -17,7 +17,7 @@ from epochzero.check.rule import (
     claim_at,
     guarded,
 )
-from epochzero.check.rules.world import constant, is_set
+from epochzero.check.rules.world import is_set
 
 # Only a launcher sets these.
 _OF_LAUNCHERS = frozenset(
@@ -62,7 +62,7 @@ def _without_default(program: Program, target: Target, environment: Mapping[str,
     """``int(os.getenv("X"))``: None where a text is required."""
     asked: dict[tuple[str, int], str] = {}
     for call in program.calls:
-        first = constant(call.arguments[0]) if call.arguments else None
+        first = constant_of(call.arguments[0]) if call.arguments else None
         if call.name in ("os.getenv", "os.environ.get") and isinstance(first, str):
             alone = len(call.arguments) == 1 and not call.keywords
             if alone and first not in environment and not is_set(first, program.job):

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from epochzero.check.program.events import LibraryCall, Situation
+from epochzero.check.program.events import LibraryCall, Situation, argument
 from epochzero.check.program.values import Constant, Items, Value
 from epochzero.check.rule import Claims, JobView, Program, Rule, Target, claim_at, guarded
 from epochzero.check.rules.distributions import providers
@@ -82,11 +82,7 @@ def _is_meant(entry: Mapping[str, Any], call: LibraryCall) -> bool:
             return False
     if "parameter" not in entry:
         return True
-    at = entry["at"]
-    value = (
-        call.arguments[at] if at < len(call.arguments) else call.keywords.get(entry["parameter"])
-    )
-    text = _plain(value)
+    text = _plain(argument(call, entry["at"], entry["parameter"]))
     if "begins" not in entry and "ends" not in entry:
         return text is not _UNKNOWN and text is not None and text is not False
     return isinstance(text, str) and (

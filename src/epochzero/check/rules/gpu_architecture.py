@@ -1,7 +1,7 @@
 """PyTorch was not built for the target's GPUs."""
 
+from epochzero.check.program.values import constant_of
 from epochzero.check.rule import Claims, JobView, Rule, Severity, Target, claim_at
-from epochzero.check.rules.world import constant
 from epochzero.check.target import first_cuda, last_cuda
 from epochzero.check.target.gpus import version
 from epochzero.check.view.builds import (
@@ -41,7 +41,7 @@ def _flash_attention(view: JobView, capability: tuple[int, int]) -> Claims:
     if installed is None or not installed.version.startswith("2."):
         return
     for call in view.program.calls:
-        asked = constant(call.keywords.get("attn_implementation")) == "flash_attention_2"
+        asked = constant_of(call.keywords.get("attn_implementation")) == "flash_attention_2"
         if asked or (call.name.startswith("flash_attn.") and call.name.endswith("_func")):
             yield claim_at(
                 call.at,

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
-from epochzero.check.program.events import LibraryCall
-from epochzero.check.program.values import Constant, Instance, Items, Value
+from epochzero.check.program.events import LibraryCall, argument
+from epochzero.check.program.values import Constant, Instance, Items, Value, integer_of
 from epochzero.check.rule import Claims, JobView, Rule, claim_at, guarded
-from epochzero.check.rules.world import chosen, gpus_of_a_node, number
+from epochzero.check.rules.world import chosen, gpus_of_a_node
 from epochzero.check.view.builds import moves_to_cuda
-from epochzero.check.view.torch_usage import argument
 
 _PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
              "torch.nn.parallel.DistributedDataParallel")  # fmt: skip
@@ -57,12 +56,14 @@ def _index(value: Value | None) -> int | None:
     """The index of ``3``, ``"cuda:3"``, ``torch.device("cuda:3")`` and ``torch.device("cuda", 3)``."""
     if isinstance(value, Instance) and value.made_by == "torch.device" and value.arguments:
         return (
-            number(value.arguments[1]) if len(value.arguments) > 1 else _index(value.arguments[0])
+            integer_of(value.arguments[1])
+            if len(value.arguments) > 1
+            else _index(value.arguments[0])
         )
     if isinstance(value, Constant) and isinstance(value.value, str):
         device, _, index = value.value.partition(":")
         return int(index) if device == "cuda" and index.isdecimal() else None
-    return number(value)
+    return integer_of(value)
 
 
 RULE = Rule(

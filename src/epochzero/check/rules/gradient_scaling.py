@@ -1,15 +1,10 @@
 """Half-precision gradients are not scaled, or are clipped while scaled."""
 
-from epochzero.check.program.events import LibraryCall
+from epochzero.check.program.events import LibraryCall, argument
 from epochzero.check.program.values import Constant, External, Instance, Value
 from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, claim_at
 from epochzero.check.view.builds import device_named
-from epochzero.check.view.torch_usage import (
-    argument,
-    backward_calls,
-    does_anywhere,
-    has_framework_loop,
-)
+from epochzero.check.view.torch_usage import backward_calls, does_anywhere, has_framework_loop
 
 _CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_")
 

@@ -3,9 +3,9 @@
 import re
 from dataclasses import dataclass
 
-from epochzero.check.paths.accesses import argument, is_true
+from epochzero.check.paths.accesses import is_true
 from epochzero.check.paths.text import is_remote, path_text
-from epochzero.check.program.events import LibraryCall
+from epochzero.check.program.events import LibraryCall, argument
 from epochzero.check.rule import Claims, JobView, Rule, Target, claim_at, guarded
 
 _MODEL = (

@@ -1,19 +1,16 @@
 """The program reads the local rank from the command line, where the launcher does not pass it."""
 
-from packaging.version import InvalidVersion, Version
-
 from epochzero.check.program.parsers.model import OptionSpec, ParserSpec
 from epochzero.check.program.values import Constant
 from epochzero.check.rule import (
-    Claim,
     Claims,
     JobView,
     Program,
     Rule,
-    SourceLocation,
     Target,
     claim_at_start,
 )
+from epochzero.check.view.api import installed, reached
 
 _LAUNCH = "torch.distributed.launch"
 _TORCHRUN = ("torchrun", "torch.distributed.run")
@@ -38,25 +35,21 @@ def _check(view: JobView) -> Claims:
 
 def _passed(target: Target) -> tuple[str, ...]:
     """What torch.distributed.launch adds to the command line: with a dash since PyTorch 2.0."""
-    torch = (target.distributions or {}).get("torch")
-    try:
-        return (_OLD, _NEW) if torch is None else (
-            (_NEW,) if Version(torch.version) >= Version("2.0") else (_OLD,)
-        )  # fmt: skip
-    except InvalidVersion:
+    torch = installed(target, "torch")
+    if not torch:
         return (_OLD, _NEW)
+    return (_NEW,) if reached(torch, "2.0") else (_OLD,)
 
 
 def _refused(parser: ParserSpec, option: OptionSpec | None, passed: tuple[str, ...]) -> Claims:
     flags = () if option is None else option.flags
     if set(passed).intersection(flags) or parser.known_only or not parser.complete:
         return
-    yield _claim(
+    yield claim_at_start(
         parser.place if option is None else option.place,
-        "error",
-        f"torch.distributed.launch adds {passed[-1]}, which the parser does not define.",
-        f"error: unrecognized arguments: {passed[-1]}=0",
-        f"Start the job with torchrun and read LOCAL_RANK, or define both {_OLD} and {_NEW}.",
+        message=f"torch.distributed.launch adds {passed[-1]}, which the parser does not define.",
+        consequence=f"error: unrecognized arguments: {passed[-1]}=0",
+        fix=f"Start the job with torchrun and read LOCAL_RANK, or define both {_OLD} and {_NEW}.",
     )
 
 
@@ -65,23 +58,13 @@ def _not_given(program: Program, option: OptionSpec) -> Claims:
     reads = any("LOCAL_RANK" in module.text for module in program.modules.values())
     if reads or not isinstance(value, Constant) or program.job.says(value.origin):
         return
-    yield _claim(
+    yield claim_at_start(
         option.place,
-        "warning",
-        f"torchrun does not pass the local rank as an argument: it is {value.value!r} in "
+        severity="warning",
+        message=f"torchrun does not pass the local rank as an argument: it is {value.value!r} in "
         "every process.",
-        "All processes of a node use the same GPU: out of memory, or NCCL reports a duplicate GPU",
-        "Read int(os.environ['LOCAL_RANK']).",
-    )
-
-
-def _claim(place: SourceLocation, severity: str, message: str, consequence: str, fix: str) -> Claim:
-    return claim_at_start(
-        place,
-        severity="error" if severity == "error" else "warning",
-        message=message,
-        consequence=consequence,
-        fix=fix,
+        consequence="All processes of a node use the same GPU: out of memory, or NCCL reports a duplicate GPU",
+        fix="Read int(os.environ['LOCAL_RANK']).",
     )
 
 

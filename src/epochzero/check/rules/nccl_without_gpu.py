@@ -1,9 +1,9 @@
 """Processes use NCCL but have no GPU."""
 
-from epochzero.check.rule import Claims, JobView, Rule, claim_at, guarded
-from epochzero.check.rules.world import constant, visible
+from epochzero.check.program.values import constant_of
+from epochzero.check.rule import Claims, JobView, Rule, argument, claim_at, guarded
+from epochzero.check.rules.world import visible
 from epochzero.check.view.builds import lacks_cuda
-from epochzero.check.view.torch_usage import argument
 
 
 def _check(view: JobView) -> Claims:
@@ -15,7 +15,7 @@ def _check(view: JobView) -> Claims:
         if call.name != "torch.distributed.init_process_group" or guarded(call.at, ValueError):
             continue
         # A condition around such code usually tests for a GPU.
-        is_nccl = constant(argument(call, 0, "backend")) == "nccl"
+        is_nccl = constant_of(argument(call, 0, "backend")) == "nccl"
         if is_nccl and reach.severity(call.at) == "error":
             is_built = "build" not in reason
             yield claim_at(

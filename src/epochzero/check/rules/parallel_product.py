@@ -4,9 +4,8 @@ import math
 from collections.abc import Mapping
 
 from epochzero.check.program.configuration import Unreadable, get, load
-from epochzero.check.program.values import Constant, Items, Value
+from epochzero.check.program.values import Constant, Items, Value, constant_of, integer_of
 from epochzero.check.rule import (
-    Claim,
     Claims,
     JobView,
     Program,
@@ -16,8 +15,7 @@ from epochzero.check.rule import (
     claim_at,
     claim_at_start,
 )
-from epochzero.check.rules.megatron import at_option
-from epochzero.check.rules.world import constant, given, gpus_of_a_node, number, option, world_size
+from epochzero.check.rules.world import given, gpus_of_a_node, option, world_size
 
 # The degrees that split one replica of the model, under the names of Megatron-LM and its forks.
 _DEGREES = (
@@ -59,7 +57,7 @@ def _megatron(program: Program) -> Claims:
         written = " x ".join(str(degree) for degree, _ in found)
         place = next((place for _, place in found if program.job.says(place)), found[0][1])
         yield claim_at_start(
-            at_option(place),
+            place,
             message=f"The product of the parallel degrees {written} = {product} does not divide the "
             f"number of processes, {world}.",
             consequence=f"AssertionError: world size ({world}) is not divisible by {product}",
@@ -79,7 +77,7 @@ def _configured(program: Program) -> Claims:
         known = {name: entry for name, entry in entries.items() if isinstance(entry, Constant)}
         if len(known) < sum(entry is not None for entry in entries.values()):
             return
-        degrees = {name: number(constant) or 0 for name, constant in known.items()}
+        degrees = {name: integer_of(constant) or 0 for name, constant in known.items()}
         computed = library == "torchtitan" and degrees.get(_COMPUTED, -1) == -1
         if computed:
             degrees.pop(_COMPUTED, None)
@@ -97,10 +95,8 @@ def _of_degrees(
         return
     written = " x ".join(f"{name} {degree}" for name, degree in degrees.items())
     fits = "divide" if computed else "equal"
-    yield Claim(
-        severity="error",
-        phase="initialization",
-        place=place,
+    yield claim_at_start(
+        place,
         message=f"The product of the parallel degrees {written} = {product} does not {fits} the "
         f"number of processes, {world}.",
         consequence=f"AssertionError: the product of the parallel degrees ({product}) does not divide the world size "
@@ -111,7 +107,7 @@ def _of_degrees(
 
 def _section(program: Program) -> Value | None:
     """The degrees in the configuration file of the command line."""
-    names = (constant(given(program, name)) for name in _FILES)
+    names = (constant_of(given(program, name)) for name in _FILES)
     name = next((name for name in names if isinstance(name, str)), None)
     config = None if name is None else load(program.job.folder / name, name=name)
     return None if config is None or isinstance(config, Unreadable) else get(config, "parallelism")
@@ -123,8 +119,8 @@ def _engines(program: Program, target: Target) -> Claims:
     for call in program.calls:
         if call.name not in _ENGINES or seen is None or (program.job.allocation.nodes or 1) > 1:
             continue
-        degree = number(call.keywords.get("tensor_parallel_size")) or 1
-        degree *= number(call.keywords.get("pipeline_parallel_size")) or 1
+        degree = integer_of(call.keywords.get("tensor_parallel_size")) or 1
+        degree *= integer_of(call.keywords.get("pipeline_parallel_size")) or 1
         gpus = f"{degree} GPU{'s' * (degree != 1)}"
         if degree > seen[0] and "distributed_executor_backend" not in call.keywords:
             yield claim_at(

@@ -131,11 +131,9 @@ def _own_port(program: Program) -> str | None:
 
 
 def _taken(job: Job, port: str, *names: str, fix: str) -> Claim:
-    return Claim(
-        severity="error",
+    return claim_at_start(
+        said_at(job, *names),
         category="communication_failure",
-        phase="initialization",
-        place=said_at(job, *names),
         message=f"Port {port} is in use: a job that the script started earlier, in the background, "
         "listens on it.",
         consequence=_IN_USE.format(port),

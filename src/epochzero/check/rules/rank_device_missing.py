@@ -1,10 +1,9 @@
 """All processes of a node use its first GPU."""
 
-from epochzero.check.program.values import Constant, Instance
-from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at
-from epochzero.check.rules.world import constant
+from epochzero.check.program.values import Constant, Instance, constant_of
+from epochzero.check.rule import Claims, JobView, Program, Rule, argument, claim_at
 from epochzero.check.view.builds import moves_to_cuda
-from epochzero.check.view.torch_usage import argument, has_framework_loop
+from epochzero.check.view.torch_usage import has_framework_loop
 
 _CHOOSES = ("set_device", "LOCAL_RANK", "local_rank", "SLURM_LOCALID", "device_count",
             "CUDA_VISIBLE_DEVICES")  # fmt: skip
@@ -33,7 +32,7 @@ def _check(view: JobView) -> Claims:
 def _uses_nccl(program: Program) -> bool:
     return any(
         call.name == "torch.distributed.init_process_group"
-        and constant(argument(call, 0, "backend")) == "nccl"
+        and constant_of(argument(call, 0, "backend")) == "nccl"
         for call in program.calls
     )
 

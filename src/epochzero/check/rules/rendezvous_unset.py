@@ -2,10 +2,10 @@
 
 import re
 
-from epochzero.check.program.events import LibraryCall
+from epochzero.check.program.events import LibraryCall, argument
+from epochzero.check.program.values import constant_of
 from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at, guarded
-from epochzero.check.rules.world import constant, is_set
-from epochzero.check.view.torch_usage import argument
+from epochzero.check.rules.world import is_set
 
 _ARGUMENTS = {"RANK": (4, "rank"), "WORLD_SIZE": (3, "world_size")}
 """Arguments of ``init_process_group`` that replace a variable."""
@@ -48,8 +48,11 @@ def _check(view: JobView) -> Claims:
 def _otherwise(call: LibraryCall) -> bool:
     """Whether the processes rendezvous in another way, or may."""
     method = argument(call, 1, "init_method")
-    by_variables = method is None or constant(method) in (None, "env://")
-    other = argument(call, 5, "store") or constant(argument(call, 0, "backend")) in ("mpi", "fake")
+    by_variables = method is None or constant_of(method) in (None, "env://")
+    other = argument(call, 5, "store") or constant_of(argument(call, 0, "backend")) in (
+        "mpi",
+        "fake",
+    )
     return bool(other) or not by_variables
 
 
@@ -57,7 +60,7 @@ def _given(call: LibraryCall, name: str) -> bool:
     """Whether an argument replaces the variable; -1 does not."""
     place = _ARGUMENTS.get(name)
     value = argument(call, *place) if place else None
-    return value is not None and constant(value) != -1
+    return value is not None and constant_of(value) != -1
 
 
 def _named(program: Program, name: str) -> bool:

@@ -1,8 +1,8 @@
 """All ranks train on the same data."""
 
 from epochzero.check.program.values import Constant
-from epochzero.check.rule import Claims, JobView, Rule, claim_at
-from epochzero.check.view.torch_usage import argument, does_anywhere, has_framework_loop
+from epochzero.check.rule import Claims, JobView, Rule, argument, claim_at
+from epochzero.check.view.torch_usage import does_anywhere, has_framework_loop
 
 _PARALLEL = "torch.nn.parallel.DistributedDataParallel"
 

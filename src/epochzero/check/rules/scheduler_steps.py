@@ -4,16 +4,10 @@ import ast
 from collections.abc import Iterator
 
 from epochzero.check.paths.sizes import enclosing_loops, rounds
-from epochzero.check.program.events import LibraryCall
-from epochzero.check.program.values import Instance
+from epochzero.check.program.events import LibraryCall, argument
+from epochzero.check.program.values import Instance, integer_of
 from epochzero.check.rule import Claim, Claims, JobView, Program, Reach, Rule, claim_at, guarded
-from epochzero.check.rules.world import number
-from epochzero.check.view.torch_usage import (
-    argument,
-    does_anywhere,
-    has_framework_loop,
-    optimizer_steps,
-)
+from epochzero.check.view.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
 
 _SCHEDULERS = "torch.optim.lr_scheduler."
 
@@ -57,7 +51,7 @@ def _too_often(program: Program, call: LibraryCall, made: Instance) -> Iterator[
                 fix="Create it for epochs * len(loader) steps, or step it once per epoch.",
             )  # fmt: skip
     elif name == "CosineAnnealingLR" and len(counts) > 1 and counts[-1] is None:
-        period = number(argument(made, 1, "T_max"))
+        period = integer_of(argument(made, 1, "T_max"))
         if period is not None and period == counts[0]:
             yield claim_at(
                 call.at, severity="warning",
@@ -69,8 +63,8 @@ def _too_often(program: Program, call: LibraryCall, made: Instance) -> Iterator[
 
 
 def _total(made: Instance) -> int | None:
-    total = number(argument(made, 2, "total_steps"))
-    epochs, each = (number(made.keywords.get(name)) for name in ("epochs", "steps_per_epoch"))
+    total = integer_of(argument(made, 2, "total_steps"))
+    epochs, each = (integer_of(made.keywords.get(name)) for name in ("epochs", "steps_per_epoch"))
     return total if total is not None else epochs * each if epochs and each else None
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from epochzero.check.program.events import LibraryCall
-from epochzero.check.program.values import Constant, External
+from epochzero.check.program.events import LibraryCall, argument
+from epochzero.check.program.values import Constant, External, constant_of
 from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, Target, claim_at
 
 
@@ -114,12 +114,11 @@ def _needs(
 
 
 def _is_gated(call: LibraryCall) -> bool:
-    first = call.arguments[0] if call.arguments else None
+    name = constant_of(argument(call, 0, ""))
     return (
         call.name.endswith(".from_pretrained")
-        and isinstance(first, Constant)
-        and isinstance(first.value, str)
-        and first.value.startswith(_GATED)
+        and isinstance(name, str)
+        and name.startswith(_GATED)
         and not {"token", "use_auth_token", "local_files_only"} & set(call.keywords)
     )
 

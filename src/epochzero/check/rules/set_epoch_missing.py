@@ -1,13 +1,8 @@
 """A distributed sampler uses the same order in every epoch."""
 
 from epochzero.check.program.values import Constant
-from epochzero.check.rule import Claims, JobView, Rule, claim_at
-from epochzero.check.view.torch_usage import (
-    argument,
-    does_anywhere,
-    has_framework_loop,
-    optimizer_steps,
-)
+from epochzero.check.rule import Claims, JobView, Rule, argument, claim_at
+from epochzero.check.view.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
 
 _SAMPLERS = frozenset(
     {"torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler"}

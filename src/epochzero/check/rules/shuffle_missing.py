@@ -3,12 +3,12 @@
 import ast
 from collections.abc import Iterator
 
-from epochzero.check.program.events import LibraryCall
+from epochzero.check.program.events import LibraryCall, argument
 from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant, Instance
 from epochzero.check.rule import Claims, JobView, Program, Rule, SourceLocation, claim_at
 from epochzero.check.view.loops import loops_around, unwrapped
-from epochzero.check.view.torch_usage import argument, optimizer_steps
+from epochzero.check.view.torch_usage import optimizer_steps
 
 _SORTED = ("torchvision.datasets.ImageFolder", "torchvision.datasets.DatasetFolder")
 """Data sets that are sorted by class."""

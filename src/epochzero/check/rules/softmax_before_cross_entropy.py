@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from epochzero.check.program.values import Instance, Value
-from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at
+from epochzero.check.rule import Claims, JobView, Program, Rule, argument, claim_at
 
 _WRONG: Mapping[str, frozenset[str]] = {
     "cross_entropy": frozenset({"softmax"}),
@@ -37,7 +37,7 @@ def _check(view: JobView) -> Claims:
     last_layers = _last_layers(view.program)
     for call in view.calls:
         loss = _loss(call.name)
-        value = call.arguments[0] if call.arguments else call.keywords.get("input")
+        value = argument(call, 0, "input")
         applied = _applied(value, last_layers)
         if loss and applied in _WRONG[loss]:
             yield claim_at(

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from math import prod
 
-from epochzero.check.paths.accesses import Access, accesses_of, argument
+from epochzero.check.paths.accesses import Access, accesses_of
 from epochzero.check.paths.platform import Platform
 from epochzero.check.paths.sizes import parameters, saved_bytes, times_saved
-from epochzero.check.program.events import LibraryCall
-from epochzero.check.program.values import Constant, External, Items, Value
-from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, Unknown
+from epochzero.check.program.events import LibraryCall, argument
+from epochzero.check.program.values import Constant, External, Items, Value, constant_of, integer_of
+from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, Unknown, claim_at
 
 _SAVES = ("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model")
 _BYTES = {
@@ -60,11 +60,11 @@ def _trained(program: Program, platform: Platform, call: LibraryCall) -> Iterato
 
 def _mapped(platform: Platform, call: LibraryCall) -> Iterator[Claim]:
     """A file that is created for an array of known shape, and filled later."""
-    mode = argument(call, 2, "mode")
+    creates = constant_of(argument(call, 2, "mode")) == "w+"
     size = _array_bytes(argument(call, 4, "shape"), argument(call, 1, "dtype"))
     for access in accesses_of(call, {}):
         free = _free(platform, access)
-        if isinstance(mode, Constant) and mode.value == "w+" and free is not None and size:
+        if creates and free is not None and size:
             yield from _judged(platform, call, access, size, 1, free)
 
 
@@ -86,20 +86,13 @@ def _array_bytes(shape: Value | None, dtype: Value | None) -> int | None:
 def _kept(call: LibraryCall) -> int:
     """How many checkpoints the Trainer retains; 0 if that is not known."""
     names = ("save_total_limit", "num_train_epochs", "max_steps", "save_steps")
-    limit, epochs, steps, every = (_whole(call, name) for name in names)
-    if call.keywords.get("save_strategy") == Constant("no"):
+    limit, epochs, steps, every = (integer_of(call.keywords.get(name)) or 0 for name in names)
+    strategy = constant_of(call.keywords.get("save_strategy"))
+    if strategy == "no":
         return 0
     if limit:
         return limit
-    strategy = call.keywords.get("save_strategy")
-    if isinstance(strategy, Constant) and strategy.value == "epoch":
-        return epochs
-    return steps // (every or 500)
-
-
-def _whole(call: LibraryCall, name: str) -> int:
-    value = call.keywords.get(name)
-    return value.value if isinstance(value, Constant) and isinstance(value.value, int) else 0
+    return epochs if strategy == "epoch" else steps // (every or 500)
 
 
 def _judged(
@@ -109,16 +102,14 @@ def _judged(
         return
     many = f"{retained} checkpoints of {_shown(size)} each" if retained > 1 else f"{_shown(size)}"
     where = access.text.beginning or "the place"
-    yield Claim(
+    yield claim_at(
+        call.at,
         severity="error" if call.at.certain or call.at.loop else "warning",
-        phase=call.at.phase,
-        place=call.at.place,
         message=f"{access.function} saves {many}, {_shown(size * retained)} in total, to {where}, which "
         f"has {_shown(free)} free.",
         consequence="OSError: [Errno 28] No space left on device (or Disk quota exceeded)",
         fix="Retain fewer checkpoints, overwrite one, save to a larger file system, or request "
         "more quota.",
-        via=call.at.via,
     )
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from epochzero.check.launch.model import Job
-from epochzero.check.program.events import LibraryCall
-from epochzero.check.program.values import Constant, Value
+from epochzero.check.program.events import LibraryCall, argument
+from epochzero.check.program.values import Constant
 from epochzero.check.rule import Claims, JobView, Rule, SourceLocation, claim_at, guarded
 
 _INTEGERS = {
@@ -58,19 +58,13 @@ def _check(view: JobView) -> Claims:
 def _wrong(call: LibraryCall) -> Iterator[tuple[Constant, str]]:
     """The arguments that certainly have the wrong type, and the expected type."""
     for position, name in _INTEGERS.get(call.name, ()):
-        value = _argument(call, position, name)
+        value = argument(call, position, name)
         if isinstance(value, Constant) and isinstance(value.value, str | float | bytes):
             yield value, "an integer"
     for position, name in _NUMBERS.get(call.name, ()):
-        value = _argument(call, position, name)
+        value = argument(call, position, name)
         if isinstance(value, Constant) and isinstance(value.value, str | bytes):
             yield value, "a number"
-
-
-def _argument(call: LibraryCall, position: int, name: str) -> Value | None:
-    if name and name in call.keywords:
-        return call.keywords[name]
-    return call.arguments[position] if position < len(call.arguments) else None
 
 
 def _source(job: Job, origin: SourceLocation | None) -> str:

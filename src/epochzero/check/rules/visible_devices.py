@@ -3,7 +3,17 @@
 from collections.abc import Iterable, Iterator
 
 from epochzero.check.program.events import LibraryCall, Lookup
-from epochzero.check.rule import Claim, Claims, JobView, Program, Reach, Rule, claim_at, guarded
+from epochzero.check.rule import (
+    Claim,
+    Claims,
+    JobView,
+    Program,
+    Reach,
+    Rule,
+    claim_at,
+    claim_at_start,
+    guarded,
+)
 from epochzero.check.rules.world import chosen, said_at, visible
 from epochzero.check.view.builds import moves_to_cuda
 
@@ -38,10 +48,8 @@ def _check(view: JobView) -> Claims:
     missing = [name for name in names if name.isdigit() and int(name) >= len(view.target.gpus)]
     if missing:
         shown = f"{len(view.target.gpus)} GPU{'s' * (len(view.target.gpus) != 1)}"
-        yield Claim(
-            severity="error",
-            phase="initialization",
-            place=said_at(view.job, "CUDA_VISIBLE_DEVICES"),
+        yield claim_at_start(
+            said_at(view.job, "CUDA_VISIBLE_DEVICES"),
             message=f"{setting} names GPU {missing[0]}, but a node of the target has {shown}.",
             consequence="CUDA ignores that GPU and all after it: the job sees no GPU, or fewer than its "
             "processes need",

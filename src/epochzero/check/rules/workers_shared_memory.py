@@ -1,8 +1,7 @@
 """Data loader workers have too little shared memory."""
 
 from epochzero.check.program.values import Constant
-from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at
-from epochzero.check.view.torch_usage import argument
+from epochzero.check.rule import Claims, JobView, Program, Rule, argument, claim_at
 
 ENOUGH_BYTES = 128 << 20
 """Docker's default is 64 MiB, which is too small for batches of images."""

@@ -1,10 +1,11 @@
 """Shared by the rules about processes, nodes and GPUs."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 
 from epochzero.check.launch.model import COMMAND, Job
-from epochzero.check.program.events import Lookup
-from epochzero.check.program.values import Constant, Value
+from epochzero.check.program.events import Lookup, argument
+from epochzero.check.program.values import Constant, constant_of, integer_of
 from epochzero.check.rule import Program, SourceLocation, Target
 from epochzero.launchers import by_name
 
@@ -32,43 +33,26 @@ def said_at(job: Job, *names: str) -> SourceLocation:
     )
 
 
-def constant(value: Value | None) -> object:
-    """The value of a constant; None for anything else."""
-    return value.value if isinstance(value, Constant) else None
-
-
-def number(value: Value | None) -> int | None:
-    """An integer, if its value is known."""
-    found = constant(value)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
-
-
 def given(program: Program, name: str) -> Constant | None:
     """The value of an option: from the job's parser, or from the command line of a program whose parser
     is in a library; None if it is not known.
     """
-    value = program.options.get(name)
-    return (
-        _written(program.job, name)
-        if value is None
-        else value
-        if isinstance(value, Constant)
-        else None
-    )
+    if (value := program.options.get(name)) is not None:
+        return value if isinstance(value, Constant) else None
+    job = program.job
+    for at, text in written(job, f"--{name}", f"--{name.replace('_', '-')}"):
+        place = job.argv_at[at] if at < len(job.argv_at) else SourceLocation(COMMAND)
+        return Constant(_literal(text), place)
+    return None
 
 
-def _written(job: Job, name: str) -> Constant | None:
-    """``3`` of ``--name 3`` and ``--name=3``; dashes and underscores are equivalent."""
+def written(job: Job, *options: str) -> Iterator[tuple[int, str]]:
+    """The known values of ``--name 3`` and ``--name=3``, each with its position on the command line."""
     for at, word in enumerate(job.argv):
         flag, equals, text = word.partition("=")
-        stands = at if equals else at + 1
-        if flag[:2] != "--" or flag[2:].replace("-", "_") != name or stands >= len(job.argv):
-            continue
-        if stands in job.unsure:
-            return None
-        place = job.argv_at[stands] if stands < len(job.argv_at) else SourceLocation(COMMAND)
-        return Constant(_literal(text if equals else job.argv[stands]), place)
-    return None
+        at = at if equals else at + 1
+        if flag in options and at < len(job.argv) and at not in job.unsure:
+            yield at, text if equals else job.argv[at]
 
 
 def _literal(text: str) -> int | float | str:
@@ -82,9 +66,10 @@ def option(program: Program, *names: str) -> tuple[int, SourceLocation] | None:
     """The first of these options that is a known integer, and where its value comes from."""
     for name in names:
         value = given(program, name)
-        found = number(value)
+        found = integer_of(value)
         if found is not None and value is not None:
-            return found, value.origin or SourceLocation("<command>")
+            origin = value.origin
+            return found, origin if origin and origin.path else SourceLocation(COMMAND)
     return None
 
 
@@ -112,7 +97,7 @@ def chosen(program: Program) -> tuple[tuple[str, ...] | None, Lookup] | None:
     ]
     if not stores:
         return None
-    setting = constant(stores[0].value)
+    setting = constant_of(stores[0].value)
     is_known = isinstance(setting, str) and len(stores) == 1 and stores[0].at.certain
     return (_named(setting) if is_known and isinstance(setting, str) else None), stores[0]
 
@@ -149,10 +134,9 @@ def uses_gpus(program: Program) -> bool:
             continue
         if call.name in _TAKES_A_GPU:
             return True
-        if call.name == "torch.distributed.init_process_group":
-            backend = call.arguments[0] if call.arguments else call.keywords.get("backend")
-            if constant(backend) == "nccl":
-                return True
+        starts = call.name == "torch.distributed.init_process_group"
+        if starts and constant_of(argument(call, 0, "backend")) == "nccl":
+            return True
     return False
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from epochzero.check.launch.model import Allocation
+from epochzero.check.program.values import constant_of, integer_of
 from epochzero.check.rule import (
     Claims,
     JobView,
@@ -13,7 +14,7 @@ from epochzero.check.rule import (
     claim_at,
     claim_at_start,
 )
-from epochzero.check.rules.world import constant, gpus_of_a_node, number, said_at, uses_gpus
+from epochzero.check.rules.world import gpus_of_a_node, said_at, uses_gpus
 
 _PROCESSES = (
     "--nproc_per_node",
@@ -83,8 +84,8 @@ def _trainers(program: Program, target: Target) -> Claims:
     """Lightning's Trainer, which starts the processes of a node itself."""
     seen = gpus_of_a_node(program.job, target)
     for call in program.calls:
-        devices = number(call.keywords.get("devices"))
-        on_gpus = constant(call.keywords.get("accelerator")) in ("gpu", "cuda")
+        devices = integer_of(call.keywords.get("devices"))
+        on_gpus = constant_of(call.keywords.get("accelerator")) in ("gpu", "cuda")
         if call.name in _TRAINERS and on_gpus and seen and devices and devices > seen[0]:
             gpus = f"{devices} GPU{'s' * (devices != 1)}"
             yield claim_at(

@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from epochzero.check.program.events import LibraryCall, LibraryImport, Situation
+from epochzero.check.program.events import LibraryCall, LibraryImport, Situation, argument
 from epochzero.check.program.model import Program
-from epochzero.check.program.values import Constant, Instance, Value
+from epochzero.check.program.values import Instance, Value, constant_of
 from epochzero.check.target.model import Target
 
 _ARCHITECTURE = re.compile(r"(sm|compute)_(\d+)(\d)([af]?)")
@@ -90,10 +90,9 @@ def lacks_cuda(target: Target) -> Reason:
 def device_named(value: Value | None) -> str:
     """The device of a value: ``cuda`` for ``"cuda:0"`` or ``torch.device("cuda", 0)``."""
     if isinstance(value, Instance) and value.made_by == "torch.device":
-        value = value.arguments[0] if value.arguments else value.keywords.get("type")
-    if isinstance(value, Constant) and isinstance(value.value, str):
-        return value.value.partition(":")[0]
-    return ""
+        value = argument(value, 0, "type")
+    name = constant_of(value)
+    return name.partition(":")[0] if isinstance(name, str) else ""
 
 
 def moves_to_cuda(program: Program) -> Iterator[LibraryCall]:

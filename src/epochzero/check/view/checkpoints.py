@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from epochzero.check.paths.analysis import analyze_paths
 from epochzero.check.paths.text import PathText, path_text
-from epochzero.check.program.events import LibraryCall
+from epochzero.check.program.events import LibraryCall, argument
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.target.model import Target
@@ -76,7 +76,7 @@ def _of_saves(
     call: LibraryCall, before: Sequence[_Save], own: Sequence[_Save]
 ) -> Iterator[CheckpointLoad]:
     """The content that was saved before a call, or in an earlier run of the same program."""
-    path = _path(call, 0, "f")
+    path = path_text(argument(call, 0, "f"))
     known = path.known if path is not None else None
     if known is not None:
         same = tuple(save.held for save in before if save.path and save.path.known == known)
@@ -112,13 +112,8 @@ def _saves(program: Program) -> Iterator[_Save]:
             yield _saved(call)
 
 
-def _path(call: LibraryCall, position: int, keyword: str) -> PathText | None:
-    given = call.arguments[position : position + 1]
-    return path_text(given[0] if given else call.keywords.get(keyword))
-
-
 def _saved(call: LibraryCall) -> _Save:
-    value = call.arguments[0] if call.arguments else call.keywords.get("obj")
+    value = argument(call, 0, "obj")
     keys: tuple[str, ...] | None = None
     if isinstance(value, Items) and value.kind == "dict" and value.complete:
         names = [key.value for key in value.keys if isinstance(key, Constant)]
@@ -126,7 +121,7 @@ def _saved(call: LibraryCall) -> _Save:
             keys = tuple(str(name) for name in names)
     place = call.at.place
     held = Contents(keys, tuple(_classes(value)), f"it is saved at {place.path}:{place.line}")
-    return _Save(_path(call, 1, "f"), held)
+    return _Save(path_text(argument(call, 1, "f")), held)
 
 
 def _classes(value: Value | None) -> Iterator[str]:
@@ -205,13 +200,13 @@ class _Opcodes:
 
     def read(self, data: bytes) -> tuple[object, set[str]]:
         """The pickled content, and the names that it needs."""
-        for code, argument, _ in pickletools.genops(data):
+        for code, operand, _ in pickletools.genops(data):
             if code.name == "STOP":
                 return self.stack[-1], self.globals
-            self._step(code, argument)
+            self._step(code, operand)
         raise ValueError("the pickle is incomplete")
 
-    def _step(self, code: pickletools.OpcodeInfo, argument: object) -> None:
+    def _step(self, code: pickletools.OpcodeInfo, operand: object) -> None:
         stack = self.stack
         match code.name:
             case "MARK":
@@ -227,7 +222,7 @@ class _Opcodes:
             case "MEMOIZE":
                 self.memo[len(self.memo)] = stack[-1]
             case "GLOBAL":
-                self._global(*str(argument).split(" ", 1))
+                self._global(*str(operand).split(" ", 1))
             case "STACK_GLOBAL":
                 name, module = stack.pop(), stack.pop()
                 self._global(str(module), str(name))
@@ -238,11 +233,11 @@ class _Opcodes:
             case "BUILD":
                 stack.pop()
             case name if name in _STRINGS:
-                stack.append(argument)
+                stack.append(operand)
             case name if name in _PUTS:
-                self.memo[int(str(argument))] = stack[-1]
+                self.memo[int(str(operand))] = stack[-1]
             case name if name in _GETS:
-                stack.append(self.memo[int(str(argument))])
+                stack.append(self.memo[int(str(operand))])
             case _:
                 self._plain(code)
 

@@ -10,10 +10,10 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from epochzero.check.findings import SourceLocation
-from epochzero.check.program.events import LibraryCall
+from epochzero.check.program.events import LibraryCall, argument
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Instance, Items, Value
-from epochzero.check.view.torch_usage import argument, is_off, optimizer_steps, stepped_optimizer
+from epochzero.check.view.torch_usage import is_off, optimizer_steps, stepped_optimizer
 
 Model: TypeAlias = tuple[str, SourceLocation]
 """What created a model, and where."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.model import Program
 from epochzero.check.program.syntax import code_of
-from epochzero.check.program.values import Constant, Instance, Value
+from epochzero.check.program.values import Constant, Value
 
 _FRAMEWORKS = frozenset(
     """
@@ -76,13 +76,6 @@ def makes_layers_with_modes(program: Program) -> bool:
         call.name.startswith(_MODES) or call.name.endswith(".from_pretrained")
         for call in program.calls
     )
-
-
-def argument(call: LibraryCall | Instance, position: int, name: str) -> Value | None:
-    """An argument of a call, or of the call that created an object; None if it is not given, or unknown."""
-    if name in call.keywords:
-        return call.keywords[name]
-    return call.arguments[position] if position < len(call.arguments) else None
 
 
 def is_off(value: Value | None) -> bool:

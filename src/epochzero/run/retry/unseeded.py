@@ -116,7 +116,7 @@ def _drawn(program: Program, file: Path, line: int) -> LibraryCall | None:
 def _is_seeded(generator: _Generator, calls: Sequence[LibraryCall]) -> bool:
     """Whether anything in the program seeds such a generator, or may."""
     from epochzero.check.program.python_errors import is_none
-    from epochzero.check.view.torch_usage import argument
+    from epochzero.check.program.events import argument
 
     catalogue = _catalogue()
     for call in calls:

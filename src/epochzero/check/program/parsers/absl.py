@@ -14,12 +14,11 @@ from epochzero.check.program.parsers.model import (
     OptionSpec,
     ParsedCommand,
     ParserSpec,
-    constant_of,
     given_at,
     nearest,
     plain,
 )
-from epochzero.check.program.values import Anything, Constant, Items, Value
+from epochzero.check.program.values import Anything, Constant, Items, Value, constant_of
 
 # Flags that absl itself defines, in absl.app, absl.flags and absl.logging.
 _BUILT_IN = frozenset(

@@ -16,12 +16,19 @@ from epochzero.check.program.parsers.model import (
     OptionSpec,
     ParsedCommand,
     ParserSpec,
-    constant_of,
     given_at,
     nearest,
     plain,
 )
-from epochzero.check.program.values import Anything, Constant, External, Instance, Items, Value
+from epochzero.check.program.values import (
+    Anything,
+    Constant,
+    External,
+    Instance,
+    Items,
+    Value,
+    constant_of,
+)
 
 _BOOLEANS = {
     **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),

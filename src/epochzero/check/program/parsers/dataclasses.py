@@ -17,9 +17,8 @@ from epochzero.check.program.parsers.model import (
     OptionSpec,
     ParsedCommand,
     ParserSpec,
-    constant_of,
 )
-from epochzero.check.program.values import Anything, Constant, External, Items, Value
+from epochzero.check.program.values import Anything, Constant, External, Items, Value, constant_of
 
 _SIMPLE = ("int", "float", "str", "complex")
 _TRUTH = External("transformers.hf_argparser.string_to_bool")

@@ -18,11 +18,10 @@ from epochzero.check.program.parsers.model import (
     OptionSpec,
     ParsedCommand,
     ParserSpec,
-    constant_of,
     given_at,
     nearest,
 )
-from epochzero.check.program.values import Constant, Items, Value
+from epochzero.check.program.values import Constant, Items, Value, constant_of
 
 SUBCOMMANDS = ("fit", "validate", "test", "predict")
 _TOP = frozenset(

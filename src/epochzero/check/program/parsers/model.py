@@ -127,11 +127,6 @@ def given_at(*arguments: str) -> SourceLocation:
     return SourceLocation("<command>", code=" ".join(arguments))
 
 
-def constant_of(value: Value | None, default: object = None) -> object:
-    """The value of a constant; ``default`` for other values."""
-    return value.value if isinstance(value, Constant) else default
-
-
 def nearest(name: str, others: Iterable[str]) -> str:
     """The most similar of several names; empty if none is similar."""
     found = difflib.get_close_matches(name, list(others), n=1, cutoff=0.7)

@@ -20,12 +20,20 @@ from epochzero.check.program.parsers.model import (
     OptionSpec,
     ParsedCommand,
     ParserSpec,
-    constant_of,
     given_at,
     nearest,
     plain,
 )
-from epochzero.check.program.values import Anything, Constant, External, Instance, Items, Own, Value
+from epochzero.check.program.values import (
+    Anything,
+    Constant,
+    External,
+    Instance,
+    Items,
+    Own,
+    Value,
+    constant_of,
+)
 from epochzero.file_access import open_file
 
 # Not imported, since that would import argparse in this process too.
