@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
 from typing import Any
+
+from epochzero.check.tables import read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ _Calls = Mapping[str, tuple[PathUse, ...]]
 @cache
 def load() -> tuple[Mapping[str, str], _Calls, Mapping[str, tuple[str, ...]]]:
     """Aliases; uses by name; names with a star by the part after the last dot."""
-    data = tomllib.loads(files(__package__).joinpath("calls.toml").read_text(encoding="utf-8"))
+    data = read_table(__package__, "calls.toml")
     calls = {name: _uses(entry) for name, entry in data["calls"].items()}
     starred: dict[str, tuple[str, ...]] = {}
     for name in sorted((name for name in calls if "*" in name), key=len, reverse=True):

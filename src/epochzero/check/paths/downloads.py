@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
 
 from epochzero.check.paths.accesses import is_true
 from epochzero.check.paths.analysis import PathAnalysis
@@ -18,6 +16,7 @@ from epochzero.check.paths.text import is_remote, path_text
 from epochzero.check.program.events import LibraryCall, argument
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant
+from epochzero.check.tables import read_table
 from epochzero.check.target.model import Target
 
 _CLASS = re.compile(r"[a-z][\w.]*\.[A-Za-z]\w*$")
@@ -75,7 +74,7 @@ class Download:
 @cache
 def downloads() -> Mapping[str, Fetch]:
     """The known downloads by name, in the order of the file."""
-    data = tomllib.loads(files(__package__).joinpath("downloads.toml").read_text(encoding="utf-8"))
+    data = read_table(__package__, "downloads.toml")
     return {name: Fetch(host=value.pop("from", ""), **value) for name, value in data.items()}
 
 

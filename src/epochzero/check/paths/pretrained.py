@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
 
 from epochzero.check.paths.catalogue import canonical
 from epochzero.check.paths.contents import FileFault, ReadMethod, format_of, inspect
 from epochzero.check.program.events import LibraryCall
+from epochzero.check.tables import read_table
 from epochzero.file_access import open_file
 
 _LARGEST_INDEX_BYTES = 16 << 20
@@ -114,8 +113,7 @@ def _needs(name: str) -> _Needs | None:
 @cache
 def _table() -> tuple[_Needs, Mapping[str, _Needs]]:
     """The weight files, and the files of each class, in the order of the file."""
-    text = files(__package__).joinpath("pretrained.toml").read_text(encoding="utf-8")
-    data = tomllib.loads(text)
+    data = read_table(__package__, "pretrained.toml")
     return _entry(data["weights"]), {value.pop("class"): _entry(value) for value in data["classes"]}
 
 

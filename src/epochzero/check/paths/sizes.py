@@ -9,15 +9,14 @@ from __future__ import annotations
 import ast
 import math
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 
 from epochzero.check.findings import SourceLocation
 from epochzero.check.program.events import argument
 from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import Constant, Instance, Items, Value, constant_of, integer_of
+from epochzero.check.tables import read_table
 
 _HALF = re.compile(r"\.(half|bfloat16)$")
 _DEEPEST = 8
@@ -26,7 +25,7 @@ _DEEPEST = 8
 @cache
 def known_models() -> Mapping[str, float]:
     """Millions of parameters of well-known models, by name."""
-    return tomllib.loads(files(__package__).joinpath("sizes.toml").read_text(encoding="utf-8"))
+    return read_table(__package__, "sizes.toml")
 
 
 # -- Parameters ----------------------------------------------------------------------------------

@@ -1,17 +1,16 @@
 """A library rejects these arguments."""
 
 import ast
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
 
 from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.values import Constant, Instance, Items, Own, Text, Value
 from epochzero.check.rule import Claims, JobView, Rule, claim_at, guarded
 from epochzero.check.rules.conditions import holds
+from epochzero.check.tables import read_table
 from epochzero.check.view.api import class_of
 
 _EXCEPTIONS: Mapping[str, type[BaseException]] = {
@@ -30,7 +29,11 @@ class _Refusal:
     when: str
     error: str
     fix: str
-    category: str
+    category: str = "illegal_argument"
+
+
+_FIELDS = frozenset(_Refusal.__slots__)
+"""The table also has calls, which the tests run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +63,17 @@ _THING = _Thing()
 @cache
 def _table() -> Mapping[str, _Callable]:
     """The functions that the table knows, by each of their dotted names."""
-    source = files(__package__).joinpath("arguments_refused.toml")
     found = {}
-    for entry in tomllib.loads(source.read_text(encoding="utf-8"))["call"]:
+    for entry in read_table(__package__, "arguments_refused.toml")["call"]:
         pairs = [word.partition("=") for word in entry["parameters"].split()]
         made = _Callable(
             tuple(name for name, _, _ in pairs),
             {name: ast.literal_eval(default) for name, _, default in pairs if default},
             tuple(
-                _Refusal(each["when"], each["error"], each["fix"],
-                         each.get("category", "illegal_argument"))
+                _Refusal(**{name: each[name] for name in _FIELDS & each.keys()})
                 for each in entry["refuses"]
             ),
-        )  # fmt: skip
+        )
         found.update(dict.fromkeys(entry["names"], made))
     return MappingProxyType(found)
 

@@ -1,15 +1,14 @@
 """A call needs a module that only an extra of the library installs."""
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from epochzero.check.program.events import LibraryCall, Situation, argument
 from epochzero.check.program.values import Constant, Items, Value
 from epochzero.check.rule import Claims, JobView, Program, Rule, Target, claim_at, guarded
 from epochzero.check.rules.distributions import providers
+from epochzero.check.tables import read_table
 from epochzero.check.target.packages import normalized
 from epochzero.check.view.api import class_of, reached
 
@@ -19,9 +18,8 @@ _UNKNOWN = object()
 @cache
 def _table() -> Mapping[str, Mapping[str, tuple[Mapping[str, Any], ...]]]:
     """The entries by ``call`` or ``import``, and by name."""
-    source = files(__package__).joinpath("extra_missing.toml")
     found: dict[str, dict[str, tuple[Mapping[str, Any], ...]]] = {}
-    for kind, entries in tomllib.loads(source.read_text(encoding="utf-8")).items():
+    for kind, entries in read_table(__package__, "extra_missing.toml").items():
         for entry in entries:
             for name in entry["names"]:
                 of_name = found.setdefault(kind, {})

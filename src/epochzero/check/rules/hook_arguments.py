@@ -1,11 +1,9 @@
 """A method that the training loop calls does not accept its arguments."""
 
 import ast
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Instance, Items, Value
@@ -19,6 +17,7 @@ from epochzero.check.rule import (
     claim_at,
     guarded,
 )
+from epochzero.check.tables import read_table
 from epochzero.check.target.signature import misfit, of_definition
 from epochzero.check.view.api import installed, reached
 
@@ -49,9 +48,8 @@ class _Call:
 @cache
 def _table() -> Mapping[tuple[str, str], tuple[_Call, ...]]:
     """The calls of a method, by the base class and its name."""
-    source = files(__package__).joinpath("hook_arguments.toml")
     found: dict[tuple[str, str], list[_Call]] = {}
-    for group in tomllib.loads(source.read_text(encoding="utf-8"))["called"]:
+    for group in read_table(__package__, "hook_arguments.toml")["called"]:
         distributions = tuple(group["distribution"].replace(" or ", " ").split())
         for given, names in group["hooks"].items():
             words = given.split()

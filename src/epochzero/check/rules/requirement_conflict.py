@@ -7,10 +7,8 @@ lists without metadata.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +17,7 @@ from packaging.version import InvalidVersion, Version
 from epochzero.check.program.events import LibraryImport
 from epochzero.check.rule import Claim, Claims, JobView, Rule, Target, claim_at, guarded
 from epochzero.check.rules.distributions import Installed, applies, providers, requirements
+from epochzero.check.tables import read_table
 from epochzero.check.target.model import Distribution
 from epochzero.check.target.packages import normalized
 
@@ -50,8 +49,7 @@ wrong: ``transformers/dependency_versions_check.py``.
 @cache
 def _table() -> Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]:
     """The rows of the table, by their part and the name of the distribution."""
-    text = files(__package__).joinpath("requirement_conflict.toml").read_text(encoding="utf-8")
-    parts = tomllib.loads(text)
+    parts = read_table(__package__, "requirement_conflict.toml")
     for pair in parts.pop("pair"):
         for mine, theirs in pair["versions"].items():
             needs = f"{pair['with']}=={theirs}.*"

@@ -1,18 +1,18 @@
 """The standard library of a Python version, from this version's list and a table of changes."""
 
 import sys
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any, TypeAlias
+
+from epochzero.check.tables import read_table
 
 Version: TypeAlias = tuple[int, int]
 
 
 @cache
 def _table() -> Mapping[str, Any]:
-    return tomllib.loads(files(__package__).joinpath("standard.toml").read_text(encoding="utf-8"))
+    return read_table(__package__, "standard.toml")
 
 
 def _version(text: str) -> Version:

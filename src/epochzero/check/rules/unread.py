@@ -1,11 +1,11 @@
 """Findings that no rule reads from the source: of dry runs, data and suppressions."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
+
+from epochzero.check.tables import read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,5 @@ class Unread:
 @cache
 def others() -> Mapping[str, Unread]:
     """All kinds by id."""
-    text = files(__package__).joinpath("unread.toml").read_text(encoding="utf-8")
-    return MappingProxyType(
-        {name: Unread(name, **fields) for name, fields in tomllib.loads(text).items()}
-    )
+    table = read_table(__package__, "unread.toml")
+    return MappingProxyType({name: Unread(name, **fields) for name, fields in table.items()})

@@ -7,11 +7,9 @@ from the API of the target's version.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from pathlib import Path
 from types import MappingProxyType
 
 from epochzero.check.findings import SourceLocation
@@ -20,12 +18,12 @@ from epochzero.check.program.model import Program
 from epochzero.check.program.reachability import Reach
 from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import External, Instance
+from epochzero.check.tables import read_table
 from epochzero.check.target.api import is_public
 from epochzero.check.target.history import Api, api_of, history_of, libraries
 from epochzero.check.target.model import CallSignature, Target
 
 Version = tuple[int, ...]
-_FOLDER = Path(__file__).parent
 _COLUMN = re.compile(r"^(pandas\.DataFrame|pandas\.core\.groupby\.DataFrameGroupBy)\['[^']*'\]")
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 
@@ -37,20 +35,20 @@ class ApiChange:
     Attributes:
         name: dotted name of a module, function, class or method (``pandas.DataFrame.append``).
         keyword: keyword argument of ``name`` as a function; empty if the name itself is removed.
+        instead: the replacement.
         distribution: normalized name of the distribution.
         removed: first version without it.
-        back: version that reintroduced the name with another meaning; empty if none did.
-        instead: the replacement.
         source: documentation of the change.
+        back: version that reintroduced the name with another meaning; empty if none did.
     """
 
     name: str
     keyword: str
+    instead: str
     distribution: str
     removed: str
-    back: str
-    instead: str
     source: str
+    back: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +96,11 @@ def is_gone(change: ApiChange, target: Target) -> bool:
 @cache
 def changes() -> Mapping[str, tuple[ApiChange, ...]]:
     """The known changes, by name."""
-    table = tomllib.loads((_FOLDER / "api_changes.toml").read_text(encoding="utf-8"))
     found: dict[str, list[ApiChange]] = {}
-    for group in table["group"]:
-        for written, instead in group["names"].items():
+    for group in read_table(__package__, "api_changes.toml")["group"]:
+        for written, instead in group.pop("names").items():
             name, _, keyword = written.partition("(")
-            change = ApiChange(
-                name,
-                keyword.rstrip("=)"),
-                group["distribution"],
-                group["removed"],
-                group.get("back", ""),
-                instead,
-                group["source"],
-            )
+            change = ApiChange(name, keyword.rstrip("=)"), instead, **group)
             found.setdefault(name, []).append(change)
     return MappingProxyType({name: tuple(all_of) for name, all_of in found.items()})
 
@@ -119,7 +108,7 @@ def changes() -> Mapping[str, tuple[ApiChange, ...]]:
 @cache
 def _results() -> Mapping[str, str]:
     """The class of the result of a library's function, by its dotted name."""
-    table = tomllib.loads((_FOLDER / "api_results.toml").read_text(encoding="utf-8"))
+    table = read_table(__package__, "api_results.toml")
     found: dict[str, str] = {}
     for cls, entries in table.items():
         for entry in entries:
@@ -128,14 +117,12 @@ def _results() -> Mapping[str, str]:
     return found
 
 
-@cache
-def _aliases() -> Mapping[str, str]:
-    """Other names of the same library, by module: ``lightning.pytorch`` is ``pytorch_lightning``."""
-    return {
-        "lightning.pytorch": "pytorch_lightning",
-        "tensorflow.keras": "keras",
-        "torch.optim.lr_scheduler.lr_scheduler": "torch.optim.lr_scheduler",
-    }
+_ALIASES = {
+    "lightning.pytorch": "pytorch_lightning",
+    "tensorflow.keras": "keras",
+    "torch.optim.lr_scheduler.lr_scheduler": "torch.optim.lr_scheduler",
+}
+"""Other names of the same library, by module."""
 
 
 def _column_of(found: re.Match[str]) -> str:
@@ -159,7 +146,7 @@ def class_of(name: str) -> str:
         if not made:
             return ""
         resolved = _COLUMN.sub(_column_of, made + rest)
-    for old, new in _aliases().items():
+    for old, new in _ALIASES.items():
         if resolved.startswith(old + "."):
             resolved = new + resolved[len(old) :]
     return resolved

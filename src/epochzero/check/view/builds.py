@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 
 from epochzero.check.program.events import LibraryCall, LibraryImport, Situation, argument
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Instance, Value, constant_of
+from epochzero.check.tables import read_table
 from epochzero.check.target.model import Target
 
 _ARCHITECTURE = re.compile(r"(sm|compute)_(\d+)(\d)([af]?)")
@@ -31,36 +30,30 @@ class NeededLibraries:
         distribution: normalized name of its distribution.
         needs: groups of libraries; one of each group must exist.
         packages: system packages that provide them.
+        source: documentation.
         unless: a distribution that bundles them; empty if there is none.
         within: the module whose import loads them; empty if any import does.
-        source: documentation.
     """
 
     module: str
     distribution: str
     needs: tuple[tuple[str, ...], ...]
     packages: str
-    unless: str
-    within: str
     source: str
+    unless: str = ""
+    within: str = ""
 
 
 @cache
 def needed_libraries() -> Mapping[str, NeededLibraries]:
     """The shared libraries that modules load, by module."""
-    text = (Path(__file__).parent / "shared_libraries.toml").read_text(encoding="utf-8")
-    found = {}
-    for module, entry in tomllib.loads(text).items():
-        found[module] = NeededLibraries(
-            module,
-            entry["distribution"],
-            tuple(tuple(group) for group in entry["needs"]),
-            entry["packages"],
-            entry.get("unless", ""),
-            entry.get("within", ""),
-            entry["source"],
-        )
-    return MappingProxyType(found)
+    table = read_table(__package__, "shared_libraries.toml")
+    return MappingProxyType(
+        {
+            module: NeededLibraries(module, needs=tuple(map(tuple, entry.pop("needs"))), **entry)
+            for module, entry in table.items()
+        }
+    )
 
 
 def first_import(program: Program, module: str) -> LibraryImport | None:
