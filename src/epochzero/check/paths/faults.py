@@ -19,7 +19,7 @@ from epochzero.check.paths.empty_lists import failing_use
 from epochzero.check.paths.pretrained import inspect_pretrained
 from epochzero.check.program.counted_loops import leaves
 from epochzero.check.program.events import Situation, argument
-from epochzero.check.program.model import Module, Program
+from epochzero.check.program.model import Program
 from epochzero.check.program.reachability import Reach
 from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant
@@ -56,6 +56,9 @@ _CHANGES = [
     "compression",
 ]
 """Options of ``pandas.read_csv`` that change how a line of a table is parsed."""
+
+
+_ITERATIONS = (ast.For, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +129,8 @@ def _reads_all(program: Program, access: Access) -> bool:
     )
     if skips or Reach.of(program).severity(call.at) != "error":
         return False
-    module = program.by_path[call.at.place.path]
-    around = _around(module, call.at.place.line)
+    code = code_of(program.by_path[call.at.place.path])
+    around = code.around_line(call.at.place.line, *_ITERATIONS)
     tests = [node for loop in around for node in ast.walk(loop) if isinstance(node, ast.If)]
     asked = [
         ast.unparse(value)
@@ -140,15 +143,6 @@ def _reads_all(program: Program, access: Access) -> bool:
         and all(_SKIPS_BLANK.search(ast.unparse(test)) for test in tests)
         and all(map(_ASKS_BLANK.search, asked))
     )
-
-
-def _around(module: Module, line: int) -> list[ast.stmt | ast.expr]:
-    """The loops and comprehensions around a line."""
-    code = code_of(module)
-    loops: list[ast.stmt | ast.expr] = [*code.of(ast.For)]
-    loops += [*code.of(ast.ListComp), *code.of(ast.SetComp)]
-    loops += [*code.of(ast.DictComp), *code.of(ast.GeneratorExp)]
-    return [loop for loop in loops if loop.lineno <= line <= (loop.end_lineno or line)]
 
 
 def _look(opened: InputFile, most: int) -> Iterator[tuple[str, FileFault | None]]:

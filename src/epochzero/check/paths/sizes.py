@@ -14,7 +14,8 @@ from functools import cache
 
 from epochzero.check.findings import SourceLocation
 from epochzero.check.program.events import argument
-from epochzero.check.program.model import Module, Program
+from epochzero.check.program.model import Program
+from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant, Instance, Items, Value, constant_of, integer_of
 from epochzero.check.tables import read_table
 
@@ -261,38 +262,16 @@ def enclosing_loops(program: Program, place: SourceLocation) -> list[tuple[ast.F
         Each with the conditions between it and the next loop, or the line.
     """
     module = program.by_path.get(place.path)
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.If)
     found: list[tuple[ast.For, list[ast.If]]] = []
-    for node in _around(module, place.line):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+    for node in code_of(module).around_line(place.line, *kinds) if module else ():
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             found = []
         elif isinstance(node, ast.For) and place.line > node.lineno:
             found.append((node, []))
         elif isinstance(node, ast.If) and found and place.line > node.lineno:
             found[-1][1].append(node)
     return found
-
-
-def _around(module: Module | None, line: int) -> Iterator[ast.AST]:
-    """The statements that contain a line, the outermost first."""
-    node: ast.AST | None = module.tree if module else None
-    while node is not None:
-        yield node
-        node = next(
-            (
-                child
-                for child in ast.iter_child_nodes(node)
-                if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case)
-                and _lines(child)[0] <= line <= _lines(child)[1]
-            ),
-            None,
-        )
-
-
-def _lines(node: ast.AST) -> tuple[int, int]:
-    """First and last line of a statement or a case of a ``match``."""
-    if isinstance(node, ast.match_case):
-        return node.pattern.lineno, node.body[-1].end_lineno or node.body[-1].lineno
-    return getattr(node, "lineno", 0), getattr(node, "end_lineno", 0) or 0
 
 
 def rounds(program: Program, loop: ast.For) -> int | None:

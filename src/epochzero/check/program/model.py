@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -81,6 +81,13 @@ class Program:
     parsed: tuple[ParsedCommand, ...] = ()
     entered: Mapping[tuple[str, int], bool] = field(default_factory=dict)
     before: Program | None = None
+
+    @property
+    def earlier(self) -> Iterator[Program]:
+        """The programs that the same submission runs before, the last first."""
+        if self.before is not None:
+            yield self.before
+            yield from self.before.earlier
 
     @cached_property
     def by_path(self) -> Mapping[str, Module]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Definition: TypeAlias = Function | ast.ClassDef
+_Located = TypeVar("_Located", bound=ast.stmt | ast.expr)
 _Node = TypeVar("_Node", bound=ast.AST)
 # Contexts and operators have no location: all nodes share them.
 _PLAIN_FIELDS = {
@@ -84,6 +85,12 @@ class Code:
     def of(self, kind: type[_Node]) -> Sequence[_Node]:
         """All nodes of a type."""
         return self._nodes.get(kind, [])  # type: ignore[return-value]
+
+    def around_line(self, line: int, *kinds: type[_Located]) -> list[_Located]:
+        """The nodes of these types that contain a line, the outermost first."""
+        found = [node for kind in kinds for node in self.of(kind)]
+        found = [node for node in found if node.lineno <= line <= (node.end_lineno or node.lineno)]
+        return sorted(found, key=lambda node: (node.lineno, node.col_offset))
 
     @cached_property
     def names(self) -> frozenset[str]:

@@ -8,9 +8,8 @@ from epochzero.check.paths.text import path_text
 from epochzero.check.program.events import LibraryCall, argument
 from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.rule import Claim, Claims, JobView, Program, Reach, Rule, claim_at, guarded
+from epochzero.check.view.torch_usage import PARALLEL_WRAPPERS
 
-_WRAPPERS = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
-             "torch.nn.parallel.DistributedDataParallel")  # fmt: skip
 _LOADED = re.compile(r"torch\.load\(\)(?:\['([^']*)'\])?")
 _HAS_MODULE = re.compile(r"self\.module\s*=")
 
@@ -53,7 +52,7 @@ def _saved(call: LibraryCall) -> Iterator[_Weights]:
         if path and isinstance(item, Instance) and item.made_by.endswith(".state_dict"):
             owner = item.made_by.removesuffix(".state_dict")
             if owner.startswith("torch.nn."):
-                yield _Weights(path, key, owner.removesuffix("()") in _WRAPPERS)
+                yield _Weights(path, key, owner.removesuffix("()") in PARALLEL_WRAPPERS)
 
 
 def _loaded(call: LibraryCall, saved: list[_Weights], read: list[str]) -> list[_Weights]:
@@ -81,7 +80,7 @@ def _is_wrapped(model: Value | None) -> bool | None:
     if not isinstance(model, Instance) or "()" in model.made_by:
         return None
     if model.own or model.made_by.startswith("torch.nn."):
-        return model.made_by in _WRAPPERS
+        return model.made_by in PARALLEL_WRAPPERS
     return None
 
 

@@ -1,13 +1,7 @@
 """A data file or directory is empty."""
 
-from epochzero.check.paths.faults import Faulty
 from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import data_check
-
-
-def _fix(faulty: Faulty) -> str:
-    return f"Fill {faulty.shown}, or pass the correct path of the data."
-
 
 RULE = Rule(
     category="corrupt_data",
@@ -15,7 +9,10 @@ RULE = Rule(
     "job either terminates at the read or continues without data.",
     fix="Write data to the file, or pass the correct path of the data.",
     source="Zhang et al., ICSE 2020, section 4.4: Corrupt Data",
-    check=data_check("empty", _fix),
+    check=data_check(
+        "empty",
+        lambda faulty: f"Fill {faulty.shown}, or pass the correct path of the data.",
+    ),
     examples=r"""
         import pandas as pd
         pd.read_csv('a.csv')  # <-

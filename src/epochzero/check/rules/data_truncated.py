@@ -1,13 +1,7 @@
 """A data file is cut off."""
 
-from epochzero.check.paths.faults import Faulty
 from epochzero.check.rule import Case, Rule
 from epochzero.check.rules.path_claims import data_check
-
-
-def _fix(faulty: Faulty) -> str:
-    return f"Copy {faulty.shown} again, and compare its size or checksum with the original."
-
 
 RULE = Rule(
     category="corrupt_data",
@@ -15,7 +9,12 @@ RULE = Rule(
     "listing. The job fails when it reads the end of the file.",
     fix="Copy the file again. Compare the size or checksum of the copy with that of the original.",
     source="Zhang et al., ICSE 2020, section 4.4: truncated JSON",
-    check=data_check("truncated", _fix),
+    check=data_check(
+        "truncated",
+        lambda faulty: (
+            f"Copy {faulty.shown} again, and compare its size or checksum with the original."
+        ),
+    ),
     examples=r"""
             import json
             with open('a.json') as file:

@@ -7,9 +7,7 @@ from epochzero.check.program.values import Constant, Instance, Items, Value, int
 from epochzero.check.rule import Claims, JobView, Rule, claim_at, guarded
 from epochzero.check.rules.world import chosen, gpus_of_a_node
 from epochzero.check.view.builds import moves_to_cuda
-
-_PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
-             "torch.nn.parallel.DistributedDataParallel")  # fmt: skip
+from epochzero.check.view.torch_usage import PARALLEL_WRAPPERS
 
 
 def _check(view: JobView) -> Claims:
@@ -25,7 +23,10 @@ def _check(view: JobView) -> Claims:
     if seen is None or not seen[0]:
         return
     reach = view.reach
-    for call in (*moves_to_cuda(view.program), *(c for c in view.calls if c.name in _PARALLEL)):
+    for call in (
+        *moves_to_cuda(view.program),
+        *(c for c in view.calls if c.name in PARALLEL_WRAPPERS),
+    ):
         index = max(_indices(call), default=0)
         if index >= seen[0] and not guarded(call.at, RuntimeError):
             gpus = f"{seen[0]} GPU{'s' * (seen[0] != 1)}"
@@ -43,7 +44,7 @@ def _indices(call: LibraryCall) -> Iterator[int]:
     values: list[Value | None] = [call.keywords.get("device")]
     if call.name.rpartition(".")[2] in ("to", "cuda", "set_device"):
         values += call.arguments[:1]
-    elif call.name in _PARALLEL:
+    elif call.name in PARALLEL_WRAPPERS:
         devices = argument(call, 1, "device_ids")
         values = [*devices.values] if isinstance(devices, Items) else []
     for value in values:

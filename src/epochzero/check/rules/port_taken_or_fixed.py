@@ -101,14 +101,11 @@ def _meets_another(program: Program, port: int) -> bool:
 
 def _beside(program: Program) -> Iterator[Program]:
     """The programs that the script started earlier and that run at the same time."""
-    earlier = program.before
-    while earlier is not None:
-        if (
-            earlier.job.launch_script.in_background
-            and earlier.job.launch_script.waits == program.job.launch_script.waits
-        ):
+    waits = program.job.launch_script.waits
+    for earlier in program.earlier:
+        script = earlier.job.launch_script
+        if script.in_background and script.waits == waits:
             yield earlier
-        earlier = earlier.before
 
 
 def _own_port(program: Program) -> str | None:

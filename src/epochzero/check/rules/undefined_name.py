@@ -56,11 +56,7 @@ def _check(view: JobView) -> Claims:
 def _is_bound_in_loop(flake: Flake, name: str) -> bool:
     """Whether an earlier iteration of a surrounding loop may have bound the name."""
     code = code_of(flake.module)
-    around = [
-        loop
-        for loop in (*code.of(ast.For), *code.of(ast.While))
-        if loop.lineno <= flake.at.place.line <= (loop.end_lineno or 0)
-    ]
+    around = code.around_line(flake.at.place.line, ast.For, ast.While)
     return bool(around) and any(
         node.id == name
         and isinstance(node.ctx, ast.Store)
@@ -73,20 +69,15 @@ def _is_bound_in_loop(flake: Flake, name: str) -> bool:
 def _is_deleted_later(flake: Flake, name: str) -> bool:
     """Whether a surrounding function deletes the name, perhaps after the call."""
     code = code_of(flake.module)
-    functions: list[Function | ast.Lambda] = [
-        *code.of(ast.FunctionDef),
-        *code.of(ast.AsyncFunctionDef),
-        *code.of(ast.Lambda),
-    ]
-    spans = [
-        range(function.lineno, (function.end_lineno or function.lineno) + 1)
-        for function in functions
-    ]
-    around = [span for span in spans if flake.at.place.line in span]
+    around = code.around_line(
+        flake.at.place.line, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda
+    )
     return any(
-        node.id == name and isinstance(node.ctx, ast.Del) and node.lineno not in span
+        node.id == name
+        and isinstance(node.ctx, ast.Del)
+        and not function.lineno <= node.lineno <= (function.end_lineno or 0)
         for node in code.of(ast.Name)
-        for span in around
+        for function in around
     )
 
 

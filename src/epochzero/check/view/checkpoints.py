@@ -7,6 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from epochzero.check.paths.analysis import analyze_paths
 from epochzero.check.paths.text import PathText, path_text
@@ -59,7 +60,9 @@ def loads_of(program: Program, target: Target) -> Iterator[CheckpointLoad]:
     """Yield the calls of ``torch.load`` that load known content."""
     opened = [file for file in analyze_paths(program, target).opened if file.sure]
     files = {id(opened_file.access.call): opened_file.local for opened_file in opened}
-    saved = [save for earlier in _before(program) for save in _saves(earlier)]
+    folder = program.job.folder
+    before = takewhile(lambda earlier: earlier.job.folder == folder, program.earlier)
+    saved = [save for earlier in before for save in _saves(earlier)]
     for call in program.calls:
         if call.name == "torch.save":
             saved.append(_saved(call))
@@ -96,14 +99,6 @@ def _of_saves(
 class _Save:
     path: PathText | None
     held: Contents
-
-
-def _before(program: Program) -> Iterator[Program]:
-    """The programs that the same submission runs before in the same directory, the last first."""
-    earlier = program.before
-    while earlier is not None and earlier.job.folder == program.job.folder:
-        yield earlier
-        earlier = earlier.before
 
 
 def _saves(program: Program) -> Iterator[_Save]:

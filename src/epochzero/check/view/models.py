@@ -13,7 +13,12 @@ from epochzero.check.findings import SourceLocation
 from epochzero.check.program.events import LibraryCall, argument
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Instance, Items, Value
-from epochzero.check.view.torch_usage import is_off, optimizer_steps, stepped_optimizer
+from epochzero.check.view.torch_usage import (
+    PARALLEL_WRAPPERS,
+    is_off,
+    optimizer_steps,
+    stepped_optimizer,
+)
 
 Model: TypeAlias = tuple[str, SourceLocation]
 """What created a model, and where."""
@@ -24,14 +29,10 @@ _SAME = tuple(
     """.split()
 )
 """Methods of a module that return the module itself."""
-_WRAPPERS = frozenset(
-    [
-        "torch.compile",
-        "torch.nn.DataParallel",
-        "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
-        "torch.nn.parallel.DataParallel",
-        "torch.nn.parallel.DistributedDataParallel",
-    ]
+_WRAPPERS = (
+    "torch.compile",
+    "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
+    *PARALLEL_WRAPPERS,
 )
 
 

@@ -23,6 +23,12 @@ _SCALERS = (
     "torch.amp.grad_scaler.GradScaler()",
     "torch.cuda.amp.GradScaler()",
 )
+PARALLEL_WRAPPERS = (
+    "torch.nn.DataParallel",
+    "torch.nn.parallel.DataParallel",
+    "torch.nn.parallel.DistributedDataParallel",
+)
+"""Classes that wrap a model to train it on several GPUs."""
 _MODES = ("torch.nn.Dropout", "torch.nn.BatchNorm", "torch.nn.AlphaDropout", "torchvision.models.")
 
 
