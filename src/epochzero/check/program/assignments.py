@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from epochzero.check.program import python_errors
-from epochzero.check.program.core import Core
 from epochzero.check.program.escapes import escape
+from epochzero.check.program.expressions import Expressions
 from epochzero.check.program.frames import Arguments, Flow
 from epochzero.check.program.heap import (
     BoundFunction,
@@ -21,6 +21,7 @@ from epochzero.check.program.heap import (
     Member,
     Object,
     V,
+    in_classes,
     maker,
 )
 from epochzero.check.program.methods import store_item
@@ -29,7 +30,7 @@ from epochzero.check.program.tensors.results import modules_of
 from epochzero.check.program.values import CHANGED, Anything, Constant, External
 
 
-class Storing(Core):
+class Storing(Expressions):
     """Store values in names, attributes and items."""
 
     def assignment(self, node: ast.Assign) -> int:
@@ -102,7 +103,7 @@ class Storing(Core):
     def _store_attribute(self, owner: V, name: str, value: V, node: ast.AST) -> None:
         match owner:
             case Object() if isinstance(
-                setter := self.in_class(owner.cls.line(), f"{name}.setter"), Function
+                setter := in_classes(owner.cls.line(), f"{name}.setter"), Function
             ):
                 where = node if isinstance(node, ast.expr) else ast.Constant(None)
                 self.apply(BoundFunction(owner, setter), Arguments([value]), where)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
@@ -23,7 +23,6 @@ from epochzero.check.program.frames import (
 )
 from epochzero.check.program.heap import (
     Box,
-    Class,
     Function,
     HeapJournal,
     JobModule,
@@ -38,7 +37,7 @@ from epochzero.check.program.heap import (
 from epochzero.check.program.model import Module
 from epochzero.check.program.modules import Modules
 from epochzero.check.program.recording import Recording
-from epochzero.check.program.values import Anything, Constant, External, Value
+from epochzero.check.program.values import Anything, Constant, Value
 from epochzero.check.target.model import Target
 
 MOST_STEPS = 150_000
@@ -123,20 +122,6 @@ class Core(ABC):
         """Return an environment variable, and whether it is set (None: unknown)."""
 
     @abstractmethod
-    def operate(self, op: ast.operator, left: V, right: V, node: ast.AST) -> V:
-        """Apply an operator."""
-
-    @abstractmethod
-    def compared(self, op: ast.cmpop, left: V, right: V) -> bool | None:
-        """Whether a comparison holds; None if unknown."""
-
-    @abstractmethod
-    def function(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, name: str
-    ) -> Function:
-        """Define a function."""
-
-    @abstractmethod
     def own_method(self, receiver: Object, name: str, given: Arguments) -> V | None:
         """Return the result of a method of the job's class; None if the class lacks the name."""
 
@@ -145,20 +130,12 @@ class Core(ABC):
         """Whether a value has an attribute; None if unknown."""
 
     @abstractmethod
-    def in_class(self, line: Iterable[Class], name: str) -> V | None:
-        """Look up a name in the first of several classes that has it."""
-
-    @abstractmethod
     def iterated_known(self, value: V | None) -> tuple[list[V] | None, bool, bool]:
         """Like `iterated`, with None for the items if nothing is known about them."""
 
     @abstractmethod
     def possibly(self, function: V, node: ast.expr, given: Arguments | None = None) -> None:
         """Walk a function that a library may call: its events are not certain."""
-
-    @abstractmethod
-    def external_attribute(self, owner: External, name: str) -> V:
-        """Look up a name of a library; for some names of the standard library its value."""
 
     @abstractmethod
     def open(self, name: str, node: ast.AST) -> JobModule | None:

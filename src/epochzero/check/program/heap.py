@@ -126,6 +126,11 @@ class Class(Ref):
         return tuple(name for name in found if name not in ("builtins.object", "abc.ABC"))
 
 
+def in_classes(line: Iterable[Class], name: str) -> V | None:
+    """Look up a name in the first of several classes that has it."""
+    return next((cls.names[name] for cls in line if name in cls.names), None)
+
+
 def is_torch_module(cls: Class) -> bool:
     """Whether `torch.nn.Module` is the only class of a library from which a class derives."""
     return set(cls.externals()) in ({"torch.nn.Module"}, {"torch.nn.modules.Module"})

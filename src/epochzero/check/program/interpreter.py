@@ -8,7 +8,6 @@ from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.launch.model import Job
 from epochzero.check.program import library
 from epochzero.check.program.calls import Calls
-from epochzero.check.program.expressions import Expressions
 from epochzero.check.program.frames import CallFrame, LimitReached
 from epochzero.check.program.heap import JobModule, Scope
 from epochzero.check.program.model import Program
@@ -16,7 +15,7 @@ from epochzero.check.program.statements import Statements
 from epochzero.check.target.model import Target
 
 
-class Interpreter(Statements, Calls, Expressions):
+class Interpreter(Statements, Calls):
     """An abstract interpreter of the job's own modules.
 
     It walks what Python would execute, from the entry point, with abstract values. Both branches of an unknown

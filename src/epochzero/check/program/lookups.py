@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 from collections import namedtuple
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from epochzero.check.program import methods, python_errors
@@ -23,6 +23,7 @@ from epochzero.check.program.heap import (
     Super,
     V,
     held,
+    in_classes,
     is_enumeration,
     is_torch_module,
     published,
@@ -156,7 +157,7 @@ class Lookups(Core):
             return owner.cls
         if name == "__dict__":
             return namespace(owner, complete=not owner.cls.opaque)
-        if (found := self.in_class(owner.cls.line(), name)) is not None:
+        if (found := in_classes(owner.cls.line(), name)) is not None:
             return self._bound(found, owner, owner.cls, node)
         if owner.cls.externals() == ("typing.NamedTuple",) and not hasattr(_NAMED_TUPLE, name):
             error_text = f"'{python_errors.type_name(owner)}' object has no attribute '{name}'"
@@ -178,12 +179,8 @@ class Lookups(Core):
         """Whether objects of a class may have unknown attributes."""
         names = ("__getattr__", "__getattribute__", "__slots__")
         return any(parent.opaque for parent in cls.line()) or any(
-            self.in_class(cls.line(), name) is not None for name in names
+            in_classes(cls.line(), name) is not None for name in names
         )
-
-    def in_class(self, line: Iterable[Class], name: str) -> V | None:
-        """Look up a name in the first of several classes that has it."""
-        return next((cls.names[name] for cls in line if name in cls.names), None)
 
     def _bound(self, found: V, receiver: V, cls: Class, node: ast.AST) -> V:
         if not isinstance(found, Function):
@@ -196,7 +193,7 @@ class Lookups(Core):
         return BoundFunction(cls if found.kind == "classmethod" else receiver, found)
 
     def _of_class(self, owner: Class, name: str, node: ast.AST) -> V:
-        found = self.in_class(owner.line(), name)
+        found = in_classes(owner.line(), name)
         if is_enumeration(owner):
             return self._of_enumeration(owner, name, found, node)
         if found is None:
@@ -229,7 +226,7 @@ class Lookups(Core):
         cls = receiver.cls if isinstance(receiver, Object) else receiver
         line = cls.line() if isinstance(cls, Class) else [owner.owner]
         after = line[line.index(owner.owner) + 1 :] if owner.owner in line else []
-        if (found := self.in_class(after, name)) is not None:
+        if (found := in_classes(after, name)) is not None:
             return self._bound(found, receiver, owner.owner, ast.Constant(None))
         return Member(receiver, name)
 
@@ -251,7 +248,7 @@ class Lookups(Core):
     def item(self, owner: V, key: V, node: ast.AST) -> V:
         """Evaluate ``owner[key]``."""
         if isinstance(owner, Object):
-            getter = self.in_class(owner.cls.line(), "__getitem__")
+            getter = in_classes(owner.cls.line(), "__getitem__")
             if isinstance(getter, Function) and isinstance(node, ast.expr):
                 return self.apply(BoundFunction(owner, getter), Arguments([key]), node)
             return Anything(f"an item of {owner.cls.name}")

@@ -20,6 +20,7 @@ from epochzero.check.program.heap import (
     LibraryResult,
     Object,
     V,
+    in_classes,
     is_enumeration,
     join,
 )
@@ -209,7 +210,7 @@ class Operations(Tensors):
             return True
         if isinstance(value, Object) and not value.cls.externals():
             line = value.cls.line()
-            if self.in_class(line, "__bool__") is None and self.in_class(line, "__len__") is None:
+            if in_classes(line, "__bool__") is None and in_classes(line, "__len__") is None:
                 return True
         return None
 
