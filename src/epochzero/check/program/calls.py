@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from epochzero.check.program import (
-    python_errors,
-)
+from epochzero.check.program import python_errors
 from epochzero.check.program.escapes import escape
 from epochzero.check.program.frames import Arguments
 from epochzero.check.program.heap import (

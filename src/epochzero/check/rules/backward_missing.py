@@ -1,16 +1,15 @@
 """The optimizer steps without gradients."""
 
 from epochzero.check.rule import Claims, JobView, Rule, claim_at
-from epochzero.check.view.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
 
 
 def _check(view: JobView) -> Claims:
-    gives = does_anywhere(view.program, "backward", "grad", "autograd", "manual_backward", "func")
+    gives = view.does_anywhere("backward", "grad", "autograd", "manual_backward", "func")
     gives |= any(one.module in ("torch.autograd", "torch.func") for one in view.program.imports)
-    if gives or has_framework_loop(view.program):
+    if gives or view.has_framework_loop:
         return
-    for call in optimizer_steps(view.program):
-        if call.at.loop and not call.arguments and not call.keywords:
+    for call in view.training_steps:
+        if not call.arguments and not call.keywords:
             yield claim_at(
                 call.at,
                 severity="warning",

@@ -5,13 +5,12 @@ from epochzero.check.program.values import Constant
 from epochzero.check.rule import Claims, JobView, Program, Rule, Target, claim_at, guarded
 from epochzero.check.view.api import installed, reached
 from epochzero.check.view.checkpoints import loads_of, refused_globals
-from epochzero.check.view.torch_usage import does_anywhere
 
 _LEFT_TO_THE_VARIABLE = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 
 
 def _check(view: JobView) -> Claims:
-    if does_anywhere(view.program, "add_safe_globals", "safe_globals"):
+    if view.does_anywhere("add_safe_globals", "safe_globals"):
         return
     for loaded in loads_of(view.program, view.target):
         call = loaded.call

@@ -9,12 +9,7 @@ from epochzero.check.program.syntax import Code, Function, code_of
 from epochzero.check.rule import Claims, JobView, Module, Program, Rule, claim_at
 from epochzero.check.view.loops import loops_around
 from epochzero.check.view.models import ProgramModels
-from epochzero.check.view.torch_usage import (
-    does_anywhere,
-    has_framework_loop,
-    makes_layers_with_modes,
-    optimizer_steps,
-)
+from epochzero.check.view.torch_usage import makes_layers_with_modes, optimizer_steps
 
 _NAME = re.compile(
     r"(^|_)(eval|evaluate|evaluation|val|valid|validate|validation|test|predict|infer)(_|$)"
@@ -24,11 +19,14 @@ _DATA = re.compile(r"\b(val|test|eval|dev)")
 
 
 def _check(view: JobView) -> Claims:
-    trains = any(step.at.loop for step in optimizer_steps(view.program))
-    if not trains or not makes_layers_with_modes(view.program) or has_framework_loop(view.program):
+    if (
+        not view.training_steps
+        or not makes_layers_with_modes(view.program)
+        or view.has_framework_loop
+    ):
         return
     reach = view.reach
-    nowhere = not does_anywhere(view.program, "eval", "train", "training", "requires_grad_")
+    nowhere = not view.does_anywhere("eval", "train", "training", "requires_grad_")
     for module, node in _evaluations(view.program):
         at = reach.at(module, node)
         if at is not None and (nowhere or _in_training_mode(view.program, module, node)):

@@ -2,23 +2,21 @@
 
 from epochzero.check.program.events import LibraryCall, argument
 from epochzero.check.program.values import Constant, External, Instance, Value
-from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, claim_at
+from epochzero.check.rule import Claim, Claims, JobView, Rule, claim_at
 from epochzero.check.view.builds import device_named
-from epochzero.check.view.torch_usage import backward_calls, does_anywhere, has_framework_loop
+from epochzero.check.view.torch_usage import backward_calls
 
 _CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_")
 
 
 def _check(view: JobView) -> Claims:
-    if has_framework_loop(view.program) or not any(
-        call.at.loop for call in backward_calls(view.program)
-    ):
+    if view.has_framework_loop or not any(call.at.loop for call in backward_calls(view.program)):
         return
-    scales = does_anywhere(view.program, "scale") or any(
+    scales = view.does_anywhere("scale") or any(
         "GradScaler" in module.text for module in view.modules
     )
     for call in view.calls:
-        if scales and call.name in _CLIPS and _is_scaled(view.program):
+        if scales and call.name in _CLIPS and _is_scaled(view):
             yield _claim(
                 call,
                 "The gradients are clipped while they are scaled: unscale_ is never called.",
@@ -37,13 +35,13 @@ def _check(view: JobView) -> Claims:
             return
 
 
-def _is_scaled(program: Program) -> bool:
+def _is_scaled(view: JobView) -> bool:
     """Whether a scaler steps the optimizer but never unscales the gradients first."""
     steps = any(
         call.name.endswith("GradScaler().step") and not _is_off(call.receiver)
-        for call in program.calls
+        for call in view.calls
     )
-    return steps and not does_anywhere(program, "unscale_")
+    return steps and not view.does_anywhere("unscale_")
 
 
 def _is_off(scaler: Value | None) -> bool:

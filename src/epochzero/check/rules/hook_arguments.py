@@ -7,16 +7,7 @@ from functools import cache
 
 from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Instance, Items, Value
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Module,
-    Program,
-    Rule,
-    Target,
-    claim_at,
-    guarded,
-)
+from epochzero.check.rule import Claims, JobView, Module, Program, Rule, Target, claim_at, guarded
 from epochzero.check.tables import read_table
 from epochzero.check.target.signature import misfit, of_definition
 from epochzero.check.view.api import installed, reached

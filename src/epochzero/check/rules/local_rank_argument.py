@@ -2,14 +2,7 @@
 
 from epochzero.check.program.parsers.model import OptionSpec, ParserSpec
 from epochzero.check.program.values import Constant
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Program,
-    Rule,
-    Target,
-    claim_at_start,
-)
+from epochzero.check.rule import Claims, JobView, Program, Rule, Target, claim_at_start
 from epochzero.check.view.api import installed, reached
 
 _LAUNCH = "torch.distributed.launch"

@@ -27,11 +27,7 @@ from epochzero.check.rule import (
     claim_at,
     guarded,
 )
-from epochzero.check.rules.distributions import (
-    Installed,
-    distributions_of,
-    providers,
-)
+from epochzero.check.rules.distributions import Installed, distributions_of, providers
 from epochzero.check.rules.standard import lacks_module, standard_modules
 from epochzero.check.target.packages import likely_modules, normalized
 from epochzero.file_access import is_folder

@@ -1,7 +1,6 @@
 """A long training saves nothing."""
 
 from epochzero.check.rule import Claims, JobView, Rule, claim_at
-from epochzero.check.view.torch_usage import has_framework_loop, optimizer_steps
 
 LONG_S = 3600.0
 """A shorter time limit indicates a trial run."""
@@ -9,15 +8,14 @@ LONG_S = 3600.0
 
 def _check(view: JobView) -> Claims:
     limit = view.job.allocation.time_limit_s
-    steps = [step for step in optimizer_steps(view.program) if step.at.loop]
-    if limit is None or limit < LONG_S or not steps or has_framework_loop(view.program):
+    if limit is None or limit < LONG_S or not view.training_steps or view.has_framework_loop:
         return
     # A function that saves may have any name: save, save_checkpoint, dump, upload.
     text = "".join(module.text for module in view.modules).lower()
     if any(word in text for word in ("save", "dump", "checkpoint", "upload", "pickle", "export")):
         return
     yield claim_at(
-        steps[0].at,
+        view.training_steps[0].at,
         severity="warning",
         message=f"The job may run for {limit / 3600:.1f} hours but saves no checkpoint.",
         consequence="The trained weights are lost at the time limit, when the node fails, and at the end",

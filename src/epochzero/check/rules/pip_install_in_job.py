@@ -2,15 +2,7 @@
 
 from collections.abc import Sequence
 
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Rule,
-    Severity,
-    Target,
-    claim_at,
-    claim_at_start,
-)
+from epochzero.check.rule import Claims, JobView, Rule, Severity, Target, claim_at, claim_at_start
 from epochzero.check.rules.commands import started, words_of
 
 _SYSTEM = {"apt", "apt-get", "yum", "dnf", "apk", "zypper"}

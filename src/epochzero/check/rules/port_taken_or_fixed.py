@@ -5,15 +5,7 @@ from collections.abc import Iterator
 
 from epochzero import launchers
 from epochzero.check.launch.model import Job
-from epochzero.check.rule import (
-    Claim,
-    Claims,
-    JobView,
-    Program,
-    Rule,
-    Target,
-    claim_at_start,
-)
+from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, Target, claim_at_start
 from epochzero.check.rules.world import said_at, said_text
 
 _PORT = ("--master_port", "--master-port", "--main_process_port")

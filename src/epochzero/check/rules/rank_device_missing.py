@@ -3,7 +3,6 @@
 from epochzero.check.program.values import Constant, Instance, constant_of
 from epochzero.check.rule import Claims, JobView, Program, Rule, argument, claim_at
 from epochzero.check.view.builds import moves_to_cuda
-from epochzero.check.view.torch_usage import has_framework_loop
 
 _CHOOSES = ("set_device", "LOCAL_RANK", "local_rank", "SLURM_LOCALID", "device_count",
             "CUDA_VISIBLE_DEVICES")  # fmt: skip
@@ -12,7 +11,7 @@ _CHOOSES = ("set_device", "LOCAL_RANK", "local_rank", "SLURM_LOCALID", "device_c
 
 def _check(view: JobView) -> Claims:
     each = view.job.allocation.processes_per_node
-    if each is None or each < 2 or has_framework_loop(view.program) or not _uses_nccl(view.program):
+    if each is None or each < 2 or view.has_framework_loop or not _uses_nccl(view.program):
         return
     if any(word in module.text for module in view.modules for word in _CHOOSES):
         return

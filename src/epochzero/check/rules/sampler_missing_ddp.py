@@ -2,16 +2,15 @@
 
 from epochzero.check.program.values import Constant
 from epochzero.check.rule import Claims, JobView, Rule, argument, claim_at
-from epochzero.check.view.torch_usage import does_anywhere, has_framework_loop
 
 _PARALLEL = "torch.nn.parallel.DistributedDataParallel"
 
 
 def _check(view: JobView) -> Claims:
-    if has_framework_loop(view.program) or not any(call.name == _PARALLEL for call in view.calls):
+    if view.has_framework_loop or not any(call.name == _PARALLEL for call in view.calls):
         return
     text = "".join(module.text for module in view.modules)
-    if "Sampler" in text or "ampler=" in text or does_anywhere(view.program, "shard"):
+    if "Sampler" in text or "ampler=" in text or view.does_anywhere("shard"):
         return
     for call in view.calls:
         shuffle = argument(call, 2, "shuffle")

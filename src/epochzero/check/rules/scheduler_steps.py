@@ -7,13 +7,12 @@ from epochzero.check.paths.sizes import enclosing_loops, rounds
 from epochzero.check.program.events import LibraryCall, argument
 from epochzero.check.program.values import Instance, integer_of
 from epochzero.check.rule import Claim, Claims, JobView, Program, Reach, Rule, claim_at, guarded
-from epochzero.check.view.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
 
 _SCHEDULERS = "torch.optim.lr_scheduler."
 
 
 def _check(view: JobView) -> Claims:
-    if has_framework_loop(view.program):
+    if view.has_framework_loop:
         return
     steps = [call for call in view.calls if _is_step(call)]
     reported = set()
@@ -25,7 +24,7 @@ def _check(view: JobView) -> Claims:
             reported.add(call.at.place)
             yield found
     if not reported:
-        yield from _too_early(view.program, steps)
+        yield from _too_early(view, steps)
 
 
 def _is_step(call: LibraryCall) -> bool:
@@ -99,15 +98,15 @@ def _loops(program: Program, call: LibraryCall, made: Instance) -> list[int | No
     return found
 
 
-def _too_early(program: Program, steps: list[LibraryCall]) -> Iterator[Claim]:
+def _too_early(view: JobView, steps: list[LibraryCall]) -> Iterator[Claim]:
     """A step of a scheduler in training before the first step of an optimizer."""
     # A scaler steps the optimizer; what else steps it is not known.
-    if not steps or does_anywhere(program, "scaler", "GradScaler", "closure"):
+    if not steps or view.does_anywhere("scaler", "GradScaler", "closure"):
         return
-    first = next((call for call in optimizer_steps(program) if call.at.loop), None)
+    first = next(iter(view.training_steps), None)
     if first is None or steps[0].at.phase != "training":
         return
-    calls = list(program.calls)
+    calls = list(view.calls)
     if calls.index(steps[0]) < calls.index(first):
         yield claim_at(
             steps[0].at,

@@ -2,7 +2,6 @@
 
 from epochzero.check.program.values import Constant
 from epochzero.check.rule import Claims, JobView, Rule, argument, claim_at
-from epochzero.check.view.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
 
 _SAMPLERS = frozenset(
     {"torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler"}
@@ -10,8 +9,7 @@ _SAMPLERS = frozenset(
 
 
 def _check(view: JobView) -> Claims:
-    trains = any(step.at.loop for step in optimizer_steps(view.program))
-    if not trains or has_framework_loop(view.program) or does_anywhere(view.program, "set_epoch"):
+    if not view.training_steps or view.has_framework_loop or view.does_anywhere("set_epoch"):
         return
     for call in view.calls:
         shuffle = argument(call, 3, "shuffle")

@@ -15,7 +15,7 @@ _SORTED = ("torchvision.datasets.ImageFolder", "torchvision.datasets.DatasetFold
 
 
 def _check(view: JobView) -> Claims:
-    if not any(step.at.loop for step in optimizer_steps(view.program)):
+    if not view.training_steps:
         return
     named = {**_trained_on(view.program), **dict(_training_loaders(view.program))}
     for call in view.calls:

@@ -8,15 +8,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from epochzero.check.program.syntax import Code, Function, code_of
-from epochzero.check.rule import (
-    Claim,
-    Claims,
-    JobView,
-    Module,
-    Rule,
-    claim_failure,
-    failures,
-)
+from epochzero.check.rule import Claim, Claims, JobView, Module, Rule, claim_failure, failures
 from epochzero.check.rules.flakes import Flake, flakes, reading
 
 # Modules that define names without an assignment.

@@ -5,15 +5,7 @@ from typing import TypeAlias
 
 from epochzero.check.launch.model import Allocation
 from epochzero.check.program.values import constant_of, integer_of
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Program,
-    Rule,
-    Target,
-    claim_at,
-    claim_at_start,
-)
+from epochzero.check.rule import Claims, JobView, Program, Rule, Target, claim_at, claim_at_start
 from epochzero.check.rules.world import gpus_of_a_node, said_at, uses_gpus
 
 _PROCESSES = (

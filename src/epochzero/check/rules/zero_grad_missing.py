@@ -1,18 +1,12 @@
 """Gradients are not reset between training steps."""
 
 from epochzero.check.rule import Claims, JobView, Rule, claim_at
-from epochzero.check.view.torch_usage import (
-    backward_calls,
-    does_anywhere,
-    has_framework_loop,
-    optimizer_steps,
-)
+from epochzero.check.view.torch_usage import backward_calls
 
 
 def _check(view: JobView) -> Claims:
-    steps = [step for step in optimizer_steps(view.program) if step.at.loop]
-    clears = does_anywhere(view.program, "zero_grad", "grad", "apply_gradients")
-    if not steps or clears or has_framework_loop(view.program):
+    clears = view.does_anywhere("zero_grad", "grad", "apply_gradients")
+    if not view.training_steps or clears or view.has_framework_loop:
         return
     for call in backward_calls(view.program):
         if call.at.loop:

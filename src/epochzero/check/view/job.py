@@ -14,6 +14,15 @@ from epochzero.check.program.reachability import Reach
 from epochzero.check.program.syntax import Code, code_of
 from epochzero.check.target.model import Target
 from epochzero.check.view.models import ProgramModels
+from epochzero.check.view.torch_usage import optimizer_steps
+
+_FRAMEWORKS = frozenset(
+    """
+    accelerate apex catalyst composer deepspeed fabric fairscale fastai horovod ignite keras
+    lightning lightning_fabric monai pytorch_lightning skorch tensorflow torch.distributed.pipelining
+    torch_xla torchbearer transformers trl
+    """.split()
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +66,22 @@ class JobView:
     def models(self) -> ProgramModels:
         """The models that the job trains and evaluates."""
         return ProgramModels.of(self.program)
+
+    @cached_property
+    def training_steps(self) -> list[LibraryCall]:
+        """The steps of PyTorch's optimizers in loops."""
+        return [step for step in optimizer_steps(self.program) if step.at.loop]
+
+    @cached_property
+    def has_framework_loop(self) -> bool:
+        """Whether the job imports a library with its own training loops, which may do what seems to be missing."""
+        modules = [imported.module for imported in self.imports]
+        tops = (name.partition(".")[0] for name in modules)
+        return not _FRAMEWORKS.isdisjoint([*modules, *tops])
+
+    def does_anywhere(self, *names: str) -> bool:
+        """Whether any of the job's modules contains one of these attribute names, reached or not."""
+        return any(not code_of(module).attributes.isdisjoint(names) for module in self.modules)
 
     @cached_property
     def paths(self) -> PathAnalysis:

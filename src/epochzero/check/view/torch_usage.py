@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.model import Program
-from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant, Value
 
-_FRAMEWORKS = frozenset(
-    """
-    accelerate apex catalyst composer deepspeed fabric fairscale fastai horovod ignite keras
-    lightning lightning_fabric monai pytorch_lightning skorch tensorflow torch.distributed.pipelining
-    torch_xla torchbearer transformers trl
-    """.split()
-)
 _SCALERS = (
     "torch.GradScaler()",
     "torch.amp.GradScaler()",
@@ -30,25 +21,6 @@ PARALLEL_WRAPPERS = (
 )
 """Classes that wrap a model to train it on several GPUs."""
 _MODES = ("torch.nn.Dropout", "torch.nn.BatchNorm", "torch.nn.AlphaDropout", "torchvision.models.")
-
-
-@lru_cache(maxsize=1)  # All rules query the same program in succession.
-def _attributes(program: Program) -> frozenset[str]:
-    names: set[str] = set()
-    for module in program.modules.values():
-        names |= code_of(module).attributes
-    return frozenset(names)
-
-
-def does_anywhere(program: Program, *names: str) -> bool:
-    """Whether any of the job's modules contains one of these attribute names, reached or not."""
-    return not _attributes(program).isdisjoint(names)
-
-
-def has_framework_loop(program: Program) -> bool:
-    """Whether the job imports a library with its own training loops, which may do what seems to be missing."""
-    modules = [imported.module for imported in program.imports]
-    return not _FRAMEWORKS.isdisjoint([*modules, *(name.partition(".")[0] for name in modules)])
 
 
 def backward_calls(program: Program) -> Iterator[LibraryCall]:
