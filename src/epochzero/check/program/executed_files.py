@@ -37,7 +37,7 @@ def execute(machine: Core, given: Arguments, node: ast.expr) -> None:
         node: the call.
     """
     scope = machine.frame.scope
-    target = given.positional[1] if len(given.positional) > 1 else None
+    target = given.get(1)
     owner = target.mirrors if isinstance(target, Box) else None
     if isinstance(owner, JobModule):
         scope = _outermost(scope)

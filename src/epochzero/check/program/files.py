@@ -36,7 +36,7 @@ _READS = ("read", "read_text", "read_bytes", "open")
 def loaded(machine: Core, name: str, given: Arguments) -> V | None:
     """Return the content of a configuration that a function loads; None if it loads none, or if it is unknown."""
     kind = _KINDS.get(name)
-    source = given.positional[0] if given.positional else None
+    source = given.get(0)
     if kind is None or source is None:
         return None
     path = read_by(source)

@@ -86,6 +86,12 @@ class Arguments:
         """The positional and keyword arguments."""
         return [*self.positional, *self.keywords.values()]
 
+    def get(self, position: int, name: str = "") -> V | None:
+        """The argument at a position or with a name; None if it is not given."""
+        if position < len(self.positional):
+            return self.positional[position]
+        return self.keywords.get(name)
+
 
 def written_receiver(node: ast.expr) -> str:
     """The last name before the dot of a method call, as written; empty for other calls."""

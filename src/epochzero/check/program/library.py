@@ -109,8 +109,8 @@ def called(machine: Core, name: str, given: Arguments, result: V, node: ast.expr
 
 
 def _spawned(machine: Core, given: Arguments, node: ast.expr, name: str, own: int) -> None:
-    function = given.positional[0] if given.positional else given.keywords.get(name)
-    arguments = given.positional[1] if len(given.positional) > 1 else given.keywords.get("args")
+    function = given.get(0, name)
+    arguments = given.get(1, "args")
     items, complete, _ = machine.iterated_known(arguments)
     complete = complete or arguments is None
     rank: list[V] = [Anything("the number of a process")] * own

@@ -7,7 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from epochzero.check.program.heap import Box, Content, HeapJournal, LibraryResult, V
 from epochzero.check.program.namespaces import namespace, set_any_name, set_name
-from epochzero.check.program.texts import as_text, concat, formatted, join_paths, path_part
+from epochzero.check.program.texts import (
+    absolute_path,
+    as_text,
+    concat,
+    formatted,
+    join_paths,
+    path_part,
+)
 from epochzero.check.program.values import Anything, Constant, Items, Text, Value
 
 _PURE = frozenset(
@@ -220,10 +227,7 @@ def of_path(path: LibraryResult, name: str, given: Sequence[V], cwd: str) -> V |
 
 
 def _resolved(text: Constant | Text, given: Sequence[V], cwd: str) -> V | None:
-    whole = join_paths([Constant(cwd), text])
-    if isinstance(whole, Constant):
-        whole = Constant(posixpath.normpath(str(whole.value)), whole.origin)
-    return LibraryResult("pathlib.Path", (whole,))
+    return LibraryResult("pathlib.Path", (absolute_path(text, cwd),))
 
 
 def _renamed(text: Constant | Text, folder: Value, name: V) -> V:

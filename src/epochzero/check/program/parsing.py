@@ -74,17 +74,13 @@ class Builder:
             tuple(self.exclusive_required),
             dict(self.defaults),
             known_only,
-            str(self._keyword("prefix_chars", "-")),
-            bool(self._keyword("allow_abbrev", True)),
-            str(self._keyword("fromfile_prefix_chars", "") or ""),
+            str(constant_of(self.keywords.get("prefix_chars"), "-")),
+            bool(constant_of(self.keywords.get("allow_abbrev"), True)),
+            str(constant_of(self.keywords.get("fromfile_prefix_chars"), "") or ""),
             self.place,
             self.complete,
-            bool(self._keyword("add_help", True)),
+            bool(constant_of(self.keywords.get("add_help"), True)),
         )
-
-    def _keyword(self, name: str, default: object) -> object:
-        value = self.keywords.get(name)
-        return value.value if isinstance(value, Constant) else default
 
 
 @dataclass(eq=False, slots=True)
@@ -211,18 +207,15 @@ class CommandLines:
         return made
 
     def _exclusive(self, part: ParserPart, given: Arguments, node: ast.expr) -> V:
-        required = given.keywords.get("required")
+        required = bool(constant_of(given.keywords.get("required")))
         part.builder.exclusive.append([])
-        part.builder.exclusive_required.append(
-            isinstance(required, Constant) and bool(required.value) and self.machine.path.certain
-        )
+        part.builder.exclusive_required.append(required and self.machine.path.certain)
         number = len(part.builder.exclusive) - 1
         return self._made("add_mutually_exclusive_group", part.builder, number, node)
 
     def _subparsers(self, builder: Builder, given: Arguments, node: ast.expr) -> V:
-        dest, required = given.keywords.get("dest"), given.keywords.get("required")
-        builder.subcommand_dest = str(dest.value) if isinstance(dest, Constant) else ""
-        builder.subcommand_required = isinstance(required, Constant) and bool(required.value)
+        builder.subcommand_dest = str(constant_of(given.keywords.get("dest"), ""))
+        builder.subcommand_required = bool(constant_of(given.keywords.get("required")))
         made = LibraryResult(
             "argparse.ArgumentParser().add_subparsers", (), {}, self.machine.place(node)
         )
@@ -230,7 +223,7 @@ class CommandLines:
         return made
 
     def _subparser(self, part: ParserPart, given: Arguments, node: ast.expr) -> V | None:
-        name = given.positional[0] if given.positional else given.keywords.get("name")
+        name = given.get(0, "name")
         if not part.makes_commands or not isinstance(name, Constant):
             part.builder.complete = False
             return None
@@ -245,7 +238,7 @@ class CommandLines:
         return made
 
     def _parse(self, builder: Builder, given: Arguments, known_only: bool, node: ast.expr) -> V:
-        source = given.positional[0] if given.positional else given.keywords.get("args")
+        source = given.get(0, "args")
         argv = self._argv(source)
         namespace = LibraryResult("argparse.Namespace", (), {}, self.machine.place(node))
         if argv is not None:
@@ -300,7 +293,7 @@ class CommandLines:
     # -- Data classes and flags ---------------------------------------------------------------
 
     def _begin_hf(self, made: LibraryResult, given: Arguments, node: ast.expr) -> None:
-        source = given.positional[0] if given.positional else given.keywords.get("dataclass_types")
+        source = given.get(0, "dataclass_types")
         items, complete, _ = self.machine.iterated_known(source)
         classes = items if items is not None else [source]
         builder = Builder("hf", self.machine.place(node), complete=complete or items is None)
@@ -316,9 +309,8 @@ class CommandLines:
         self._parts[made] = ParserPart(builder)
 
     def _parse_into_classes(self, builder: Builder, given: Arguments, node: ast.expr) -> V:
-        source = given.positional[0] if given.positional else given.keywords.get("args")
-        position = given.positional[1] if len(given.positional) > 1 else Constant(False)
-        remaining = self.machine.truth(given.keywords.get("return_remaining_strings", position))
+        source = given.get(0, "args")
+        remaining = self.machine.truth(given.get(1, "return_remaining_strings") or Constant(False))
         argv = self._argv(source)
         parsed = (
             None
@@ -397,18 +389,16 @@ class CommandLines:
     def of_lightning(self, given: Arguments, node: ast.expr) -> list[V]:
         """Return the model and the data module that ``LightningCLI`` creates from the command line."""
         builder = Builder("lightning", self.machine.place(node))
-        runs = given.keywords.get("run")
-        builder.subcommand_required = not isinstance(runs, Constant) or bool(runs.value)
+        builder.subcommand_required = bool(constant_of(given.keywords.get("run"), True))
         builder.complete = given.complete and not {"args", "parser_kwargs"} & given.keywords.keys()
         classes: dict[str, Class] = {}
         for at, (section, name) in enumerate(_OF_LIGHTNING.items()):
-            cls = given.positional[at] if len(given.positional) > at else given.keywords.get(name)
-            own = cls if isinstance(cls, Class) else None
-            if own is None or f"subclass_mode_{section}" in given.keywords:
+            cls = given.get(at, name)
+            if not isinstance(cls, Class) or f"subclass_mode_{section}" in given.keywords:
                 builder.options.append(OptionSpec((f"{section}.*",), {}, builder.place))
                 continue
-            classes[section] = own
-            builder.options += _of_class(own, section, builder.place)
+            classes[section] = cls
+            builder.options += _of_class(cls, section, builder.place)
         parsed = self._read(builder, self.machine.job.argv)
         values = {} if parsed is None else parsed.values
         return [

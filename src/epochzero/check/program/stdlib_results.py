@@ -16,7 +16,7 @@ from epochzero.check.program.executed_files import global_names
 from epochzero.check.program.frames import Arguments
 from epochzero.check.program.heap import Box, Class, Content, JobModule, LibraryResult, Object, V
 from epochzero.check.program.namespaces import namespace, set_name
-from epochzero.check.program.texts import as_text, join_paths, path_part
+from epochzero.check.program.texts import absolute_path, as_text, join_paths, path_part
 from epochzero.check.program.values import Anything, Constant, External, Items, Text
 
 _LONGEST_LITERAL = 4096
@@ -117,7 +117,7 @@ def _part_of_path(function: Callable[..., object], given: Arguments) -> V | None
 
 
 def _len(machine: Core, given: Arguments) -> V | None:
-    value = given.positional[0] if given.positional else None
+    value = given.get(0)
     if isinstance(value, Constant) and isinstance(value.value, (str, bytes)):
         return Constant(len(value.value))
     content = value.content if isinstance(value, Box) else value
@@ -185,7 +185,7 @@ def _dict(machine: Core, given: Arguments) -> V | None:
 
 
 def _enumerate(machine: Core, given: Arguments) -> V | None:
-    items, complete, _ = machine.iterated_known(given.positional[0] if given.positional else None)
+    items, complete, _ = machine.iterated_known(given.get(0))
     start = given.keywords.get("start", (*given.positional[1:], Constant(0))[0])
     if items is None or not isinstance(start, Constant) or not isinstance(start.value, int):
         return None
@@ -202,7 +202,7 @@ def _zip(machine: Core, given: Arguments) -> V | None:
 
 
 def _sorted(machine: Core, given: Arguments) -> V | None:
-    items, complete, _ = machine.iterated_known(given.positional[0] if given.positional else None)
+    items, complete, _ = machine.iterated_known(given.get(0))
     constants = [item.value for item in items or () if isinstance(item, Constant)]
     if items is None or not complete or len(constants) != len(items) or given.keywords:
         return None
@@ -315,15 +315,13 @@ def _literal_eval(machine: Core, given: Arguments) -> V | None:
 
 
 def _first(machine: Core, given: Arguments) -> V | None:
-    items, _, _ = machine.iterated_known(given.positional[0] if given.positional else None)
+    items, _, _ = machine.iterated_known(given.get(0))
     return items[0] if items else None
 
 
 def _any_or_all(stops: bool) -> _Known:
     def find(machine: Core, given: Arguments) -> V | None:
-        items, complete, _ = machine.iterated_known(
-            given.positional[0] if given.positional else None
-        )
+        items, complete, _ = machine.iterated_known(given.get(0))
         known = [machine.truth(item) for item in items or ()]
         if stops in known:
             return Constant(stops)
@@ -358,13 +356,8 @@ def _cwd_path(machine: Core, given: Arguments) -> V | None:
 
 
 def _absolute(machine: Core, given: Arguments) -> V | None:
-    text = as_text(given.positional[0]) if given.positional else None
-    if text is None:
-        return None
-    whole = join_paths([Constant(machine.job.folder.as_posix()), text])
-    if isinstance(whole, Constant):
-        return Constant(posixpath.normpath(str(whole.value)), whole.origin)
-    return whole
+    text = as_text(given.get(0))
+    return None if text is None else absolute_path(text, machine.job.folder.as_posix())
 
 
 def _relative(machine: Core, given: Arguments) -> V | None:
@@ -385,7 +378,7 @@ def _home(machine: Core) -> str:
 
 
 def _expanduser(machine: Core, given: Arguments) -> V | None:
-    text = as_text(given.positional[0]) if given.positional else None
+    text = as_text(given.get(0))
     home = _home(machine)
     if isinstance(text, Constant):
         written = str(text.value)
@@ -405,21 +398,18 @@ def _home_path(machine: Core, given: Arguments) -> V | None:
 
 
 def _expandvars(machine: Core, given: Arguments) -> V | None:
-    text = as_text(given.positional[0]) if given.positional else None
+    text = as_text(given.get(0))
     return text if isinstance(text, Constant) and "$" not in str(text.value) else None
 
 
 def _getenv(machine: Core, given: Arguments) -> V | None:
-    key = given.positional[0] if given.positional else given.keywords.get("key")
+    key = given.get(0, "key")
     if not isinstance(key, Constant):
         return None
     value, found = machine.variable(str(key.value))
     if found:
         return value
-    default: V = Constant(None)
-    if len(given.positional) > 1:
-        default = given.positional[1]
-    default = given.keywords.get("default", default)
+    default = given.get(1, "default") or Constant(None)
     return default if found is False else Anything(f"the variable {key.value!r}, which may be set")
 
 
@@ -469,7 +459,7 @@ def _namespace(machine: Core, given: Arguments) -> V | None:
 
 
 def _copy(machine: Core, given: Arguments) -> V | None:
-    value = given.positional[0] if given.positional else None
+    value = given.get(0)
     if isinstance(value, Box):
         return Box.of(value.kind, value.content.values, value.content.keys, value.content.complete)
     return value

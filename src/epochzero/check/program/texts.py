@@ -6,8 +6,8 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from epochzero.check.program.heap import LibraryResult, V, published
-from epochzero.check.program.values import Anything, Constant, Text, Value
+from epochzero.check.program.heap import Box, LibraryResult, V, published
+from epochzero.check.program.values import Anything, Constant, Items, Text, Value
 
 LONGEST_TEXT = 100_000
 """Limit of the length of a constructed text; `"x" * 10**12` stays unknown."""
@@ -16,7 +16,7 @@ PATHS = frozenset(
 )
 
 
-def as_text(value: V) -> Constant | Text | None:
+def as_text(value: V | None) -> Constant | Text | None:
     """The text of a value or path; None if it is not a text or unknown."""
     if isinstance(value, Text) or (isinstance(value, Constant) and isinstance(value.value, str)):
         return value
@@ -110,9 +110,6 @@ def formatted(template: V, positional: Sequence[V], keywords: Mapping[str, V]) -
 
 def percent(template: V, arguments: V) -> Value:
     """The result of ``template % arguments``; ``arguments`` is a single value or a container."""
-    from epochzero.check.program.heap import Box
-    from epochzero.check.program.values import Items
-
     if not isinstance(template, Constant) or not isinstance(template.value, str):
         return Anything("a format that is not known")
     given: list[V] = [arguments]
@@ -166,6 +163,14 @@ def join_paths(parts: Sequence[V]) -> Value:
             joined.append("/")
         joined.append(part if text is None else text)
     return concat(joined)
+
+
+def absolute_path(text: Constant | Text, folder: str) -> Value:
+    """The result of `os.path.abspath` in a directory."""
+    whole = join_paths([Constant(folder), text])
+    if isinstance(whole, Constant):
+        return Constant(posixpath.normpath(str(whole.value)), whole.origin)
+    return whole
 
 
 def _starts(text: Constant | Text) -> str:

@@ -138,7 +138,7 @@ class Instance:
 Value: TypeAlias = Anything | Constant | Text | Items | External | Own | Instance
 
 
-def constant_of(value: Value | None, default: object = None) -> object:
+def constant_of(value: object, default: object = None) -> object:
     """The value of a constant; ``default`` for other values."""
     return value.value if isinstance(value, Constant) else default
 
