@@ -12,7 +12,7 @@ from epochzero.check.paths.catalogue import PathUse, uses
 from epochzero.check.paths.text import PathText, is_remote, path_text
 from epochzero.check.program.events import LibraryCall, argument
 from epochzero.check.program.model import Program
-from epochzero.check.program.values import Constant, Instance, Items, Value
+from epochzero.check.program.values import Constant, Instance, Items, Value, entries_of
 
 _OF_FILES = frozenset(
     [
@@ -129,10 +129,7 @@ def _handlers(call: LibraryCall) -> Iterator[LibraryCall]:
 
 def _entries(value: Value | None) -> dict[str, Value]:
     """The known entries of a dictionary, limited to keys that are texts."""
-    if not isinstance(value, Items):
-        return {}
-    pairs = zip(value.keys, value.values, strict=False)
-    return {str(key.value): item for key, item in pairs if isinstance(key, Constant)}
+    return {str(key.value): item for key, item in entries_of(value)}
 
 
 def _texts(call: LibraryCall, use: PathUse) -> Iterator[PathText]:

@@ -18,7 +18,7 @@ from pathlib import Path
 import yaml
 
 from epochzero.check.findings import SourceLocation
-from epochzero.check.program.values import ANYTHING, Anything, Constant, Items, Value
+from epochzero.check.program.values import ANYTHING, Anything, Constant, Items, Value, entries_of
 from epochzero.file_access import open_file
 
 # A larger file is data, not a configuration.
@@ -137,11 +137,7 @@ def merged(below: Value, above: Value) -> Value:
 
 
 def _by_key(items: Items) -> dict[object, tuple[Value, Value]]:
-    return {
-        key.value: (key, value)
-        for key, value in zip(items.keys, items.values, strict=True)
-        if isinstance(key, Constant)
-    }
+    return {key.value: (key, value) for key, value in entries_of(items)}
 
 
 # -- Text --------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -141,6 +141,14 @@ Value: TypeAlias = Anything | Constant | Text | Items | External | Own | Instanc
 def constant_of(value: object, default: object = None) -> object:
     """The value of a constant; ``default`` for other values."""
     return value.value if isinstance(value, Constant) else default
+
+
+def entries_of(value: Value | None) -> Iterator[tuple[Constant, Value]]:
+    """The entries of a dictionary whose keys are known."""
+    if isinstance(value, Items) and value.kind == "dict":
+        for key, item in zip(value.keys, value.values, strict=False):
+            if isinstance(key, Constant):
+                yield key, item
 
 
 def integer_of(value: Value | None) -> int | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from epochzero.check.paths.text import path_text
 from epochzero.check.program.events import LibraryCall, argument
-from epochzero.check.program.values import Constant, Instance, Items, Value
+from epochzero.check.program.values import Instance, Value, entries_of
 from epochzero.check.rule import Claim, Claims, JobView, Program, Reach, Rule, claim_at, guarded
 from epochzero.check.view.torch_usage import PARALLEL_WRAPPERS
 
@@ -43,11 +43,7 @@ def _check(view: JobView) -> Claims:
 def _saved(call: LibraryCall) -> Iterator[_Weights]:
     path = _path(argument(call, 1, "f"))
     value = argument(call, 0, "obj")
-    if isinstance(value, Items) and value.kind == "dict":
-        named = [(str(key.value), item) for key, item in zip(value.keys, value.values, strict=True)
-                 if isinstance(key, Constant)]  # fmt: skip
-    else:
-        named = [("", value)] if value is not None else []
+    named = [("", value), *((str(key.value), item) for key, item in entries_of(value))]
     for key, item in named:
         if path and isinstance(item, Instance) and item.made_by.endswith(".state_dict"):
             owner = item.made_by.removesuffix(".state_dict")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from epochzero.check.program.configuration import kind_of
 from epochzero.check.program.events import LibraryCall
 from epochzero.check.program.parsers.model import nearest
-from epochzero.check.program.values import Constant, Instance, Items, Value
+from epochzero.check.program.values import Constant, Instance, Items, Value, entries_of
 from epochzero.check.rule import (
     Claim,
     Claims,
@@ -130,7 +130,7 @@ def _origins(value: Value, depth: int) -> Iterator[str]:
 
 
 def _keys(items: Items) -> Iterator[str]:
-    return (str(key.value) for key in items.keys if isinstance(key, Constant))
+    return (str(key.value) for key, _ in entries_of(items))
 
 
 def _some(items: Items, most: int = 8) -> str:

@@ -3,7 +3,7 @@
 from difflib import get_close_matches
 
 from epochzero.check.program.events import Lookup
-from epochzero.check.program.values import Constant, Items
+from epochzero.check.program.values import Constant, Items, entries_of
 from epochzero.check.rule import Claims, JobView, Rule, SourceLocation, claim_at, guarded
 
 
@@ -14,7 +14,7 @@ def _check(view: JobView) -> Claims:
             continue
         reported.add(event.at.place)
         assert isinstance(event.on, Items)
-        keys = [str(key.value) for key in event.on.keys if isinstance(key, Constant)]
+        keys = [str(key.value) for key, _ in entries_of(event.on)]
         near = get_close_matches(event.name, keys, n=1)
         yield claim_at(
             event.at,

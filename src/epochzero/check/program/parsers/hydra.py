@@ -25,7 +25,15 @@ from epochzero.check.program.parsers.model import (
     given_at,
     nearest,
 )
-from epochzero.check.program.values import Anything, Constant, Items, Raises, Value, Variable
+from epochzero.check.program.values import (
+    Anything,
+    Constant,
+    Items,
+    Raises,
+    Value,
+    Variable,
+    entries_of,
+)
 from epochzero.file_access import is_folder, open_file
 
 _OVERRIDE = re.compile(r"(?P<mark>\+\+|\+|~)?(?P<key>[\w./@:\-]+)(?:=(?P<value>.*))?", re.DOTALL)
@@ -59,10 +67,7 @@ def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> 
     for text in composing.keys:
         config = composing.override(config, text)
     config = resolved(config, complete=composing.complete)
-    values = {}
-    if isinstance(config, Items) and config.kind == "dict":
-        pairs = zip(config.keys, config.values, strict=True)
-        values = {str(k.value): v for k, v in pairs if isinstance(k, Constant)}
+    values = {str(key.value): value for key, value in entries_of(config)}
     composed = replace(spec, complete=composing.complete)
     return ParsedCommand(values, tuple(composing.problems), tuple(composing.unknowns), composed)
 

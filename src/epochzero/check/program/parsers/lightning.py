@@ -21,7 +21,7 @@ from epochzero.check.program.parsers.model import (
     given_at,
     nearest,
 )
-from epochzero.check.program.values import Constant, Items, Value, constant_of
+from epochzero.check.program.values import Constant, Value, constant_of, entries_of
 
 SUBCOMMANDS = ("fit", "validate", "test", "predict")
 _TOP = frozenset(
@@ -178,17 +178,10 @@ class _Reader:
 
 def _items(config: Value, section: str) -> Iterator[tuple[str, Constant, Value]]:
     """The keys of a section of a configuration."""
-    for key, value in _pairs(config):
+    for key, value in entries_of(config):
         if key.value == section:
-            for name, below in _pairs(value):
+            for name, below in entries_of(value):
                 yield str(name.value), name, below
-
-
-def _pairs(value: Value) -> Iterator[tuple[Constant, Value]]:
-    if isinstance(value, Items) and value.kind == "dict":
-        for key, below in zip(value.keys, value.values, strict=True):
-            if isinstance(key, Constant):
-                yield key, below
 
 
 def _literal(text: str) -> int | float | bool | str | None:
