@@ -115,8 +115,8 @@ def _drawn(program: Program, file: Path, line: int) -> LibraryCall | None:
 
 def _is_seeded(generator: _Generator, calls: Sequence[LibraryCall]) -> bool:
     """Whether anything in the program seeds such a generator, or may."""
-    from epochzero.check.program.python_errors import is_none
     from epochzero.check.program.events import argument
+    from epochzero.check.program.python_errors import is_none
 
     catalogue = _catalogue()
     for call in calls:
