@@ -102,6 +102,29 @@ def test_a_recurrent_layer_across_the_batch() -> None:
     assert found == [("input_invalid", "rnn = nn.LSTM(4, 5, batch_first=batch_first)")]
 
 
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("kind", ["gru", "attention"])
+def test_examples_that_are_taken_for_positions(kind: str, first: bool) -> None:
+    def make() -> nn.Module:
+        layer: Any = (
+            nn.GRU(4, 4, batch_first=first)
+            if kind == "gru"
+            else nn.TransformerEncoderLayer(4, 2, 8, batch_first=first)
+        )
+
+        def forward(of: nn.ModuleDict, x: torch.Tensor) -> Any:
+            found = of["layer"](x)
+            return of["head"]((found[0] if isinstance(found, tuple) else found)[:, -1])
+
+        return _Model(forward, layer=layer, head=nn.Linear(4, 3))
+
+    def batch() -> tuple[Any, Any]:
+        return (torch.randn(16, 6, 4),), torch.arange(16) % 3
+
+    found = dict(_found(make, batch, functional.cross_entropy))
+    assert ("input_invalid" in found) is not first, found
+
+
 def test_normalization_and_dropout_are_no_mixing() -> None:
     assert _found(partial(_recurrent, batch_first=True), _vectors) == []
 

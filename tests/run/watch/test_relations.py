@@ -1115,35 +1115,6 @@ def test_a_relation_that_is_violated_from_some_iteration_on_is_found_with_its_on
 
 
 @pytest.mark.parametrize(
-    ("kind", "first"), [("gru", True), ("gru", False), ("attention", True), ("attention", False)]
-)
-def test_examples_that_are_taken_for_positions(kind: str, first: bool) -> None:
-    def train() -> None:
-        layer: Any = (
-            nn.GRU(4, 8, batch_first=first)
-            if kind == "gru"
-            else nn.TransformerEncoderLayer(4, 2, 8, batch_first=first)
-        )
-        model = _Recurrent(layer, 8 if kind == "gru" else 4)
-        _steps(
-            model,
-            lambda: functional.cross_entropy(model(torch.randn(16, 6, 4)), torch.arange(16) % 3),
-        )
-
-    assert words(train) == (set() if first else {"input_invalid"})
-
-
-class _Recurrent(nn.Module):
-    def __init__(self, layer: nn.Module, width: int) -> None:
-        super().__init__()
-        self.layer, self.head = layer, nn.Linear(width, 3)
-
-    def forward(self, x: torch.Tensor) -> Any:
-        found = self.layer(x)
-        return self.head((found[0] if isinstance(found, tuple) else found)[:, -1])
-
-
-@pytest.mark.parametrize(
     ("window", "found"), [("x", {"data_leaked"}), ("x * torch.tensor([1, 1, 1, 0])", set())]
 )
 def test_inputs_that_contain_their_target(window: str, found: set[str], tmp_path: Any) -> None:

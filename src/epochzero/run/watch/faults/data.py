@@ -85,32 +85,6 @@ def _attends_ahead(history: TrainingHistory, iteration: Iteration) -> Test:
     return Sign(text, place_of(seen[0]), evidence={"share": share})
 
 
-def _mixes_examples(history: TrainingHistory, iteration: Iteration) -> Test:
-    """A layer that takes the batch for the sequence: batch_first is False, and examples are in the first dimension."""
-    layers = [of for of in history.layers if of.settings.get("batch_first") is False and of.called]
-    batch = iteration.target.get("shape", ())[:1]
-    sizes = {*batch, *(loader.get("batch_size") for loader in history.loaders)}
-    given = iteration.inputs[0]["shape"] if iteration.inputs else []
-    if not layers or len(given) < 2 or given[0] not in sizes or given[0] == given[1]:
-        return None
-    for layer in layers:
-        # An attention calls no layers of its own; those next to it have the same shape.
-        within = layer.path if layer.leaf else layer.path.rpartition(".")[0]
-        inner = (of["shape"] for path, of in iteration.layers.items() if _is_at(path, within))
-        shape: list[int] = next((shape for shape in inner if len(shape) == 3), [])
-        if shape[:2] == given[:2]:
-            text = (
-                f"{layer.path or layer.kind} has batch_first=False and is given {shape[0]} examples of {shape[1]} positions: it "
-                "treats examples as positions."
-            )
-            return Sign(text, layer.place, layer=layer.path)
-    return True
-
-
-def _is_at(path: str, within: str) -> bool:
-    return not within or path == within or path.startswith((f"{within}.", f"{within}:"))
-
-
 def _attends_padding(history: TrainingHistory, iteration: Iteration) -> Test:
     """A mask of an attention that excludes words and leaves padding."""
     seen = [s for s in iteration.softmaxes if s.get("padded", 0.0) > _PADDED / 2]
@@ -543,7 +517,6 @@ RELATIONS: Sequence[Row] = (
     Row("data_leaked", in_iterations(partial(share_at_least, name="given", least=1, place=input_place,
         text="One value of each input is its target: the model only has to copy it.")), 0.9,
         "Leave the target out of the inputs; if an input is a window of a series, start the window one step earlier."),
-    Row("input_invalid", in_iterations(_mixes_examples), 0.93, "Pass batch_first=True, or give the sequence in the first dimension."),
     Row("input_invalid", in_iterations(_attends_padding), 0.94,
         "Invert the mask: torch.nn.MultiheadAttention excludes positions that are True, scaled_dot_product_attention positions "
         "that are False."),
