@@ -24,19 +24,22 @@ import random
 import resource
 import runpy
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
+from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import sklearn.datasets  # noqa: F401 - a mutant that runs in a copy of this process need not load it again
 import torch
-from common import REPOSITORY, RESULTS, SEED, commit, save
+from common import REPOSITORY, RESULTS, SEED, commit, measured_paths, save
 
 import epochzero
 from epochzero import taxonomy
@@ -112,36 +115,56 @@ def main() -> None:
     parser.add_argument(
         "--go-on", action="store_true", help="with what the kept result has not tried"
     )
-    parser.add_argument("--again", nargs="*", default=[], metavar="COMMIT", help="that tried mutants of the kept result, to try these again")  # fmt: skip
+    parser.add_argument(
+        "--stale", action="store_true", help="with --go-on: try again what other code has tried"
+    )
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="mutants at a time")
     options = parser.parse_args()
     torch.set_num_threads(1)
     ends = time.monotonic() + 60 * options.minutes
     mutants = [each for each in _mutants(options.mutants) if not options.only or each[1].leaf in options.only]  # fmt: skip
-    known = _kept(options.again) if options.go_on else {}
+    known = _kept(options.stale) if options.go_on else {}
     tried = [known[key] for each in mutants if (key := _key(*each)) in known]
     waiting = [each for each in mutants if _key(*each) not in known]
-    healthy: dict[str, Healthy] = {}
-    for number, (base, mutant) in enumerate(waiting, 1):
-        if time.monotonic() > ends:
-            print(f"{len(waiting) - number + 1} of {len(mutants)} mutants are not tried: the time is over")  # fmt: skip
-            break
-        if base not in healthy:
-            healthy[base] = _healthy(base)
-        tried.append(_tried(base, mutant, healthy[base]))
-        print(f"{number} of {len(waiting)}: {_told(tried[-1])}", file=sys.stderr, flush=True)
+    print(f"{len(waiting)} of {len(mutants)} mutants are to be tried", file=sys.stderr, flush=True)
+    began = time.monotonic()
+    for number, one in enumerate(_all_tried(waiting, options.jobs, ends), 1):
+        tried.append(one)
+        minutes = (time.monotonic() - began) / 60
+        left = minutes / number * (len(waiting) - number)
+        print(f"{number} of {len(waiting)} in {minutes:.1f} min, about {left:.0f} min left: {_told(one)}", file=sys.stderr, flush=True)  # fmt: skip
         if not options.only and not number % KEPT_AFTER:
             _keep(tried, len(mutants))
+    if missing := len(mutants) - len(tried):
+        print(f"{missing} of {len(mutants)} mutants are not tried: the time is over")
     _print(_numbers(tried))
     if not options.only:
         _keep(tried, len(mutants))
 
 
-def _kept(again: Sequence[str]) -> dict[Key, Tried]:
-    """What the kept result has tried, without what these commits did."""
+def _all_tried(waiting: Sequence[tuple[str, Mutant]], jobs: int, ends: float) -> Iterator[Tried]:
+    """Several at a time, as they come; those that would begin too late are left out."""
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork")) as pool:
+        begun = [pool.submit(_tried, *each, ends) for each in waiting]
+        for future in as_completed(begun):
+            if (one := future.result()) is not None:
+                yield one
+
+
+def _kept(stale: bool) -> dict[Key, Tried]:
+    """What the kept result has tried; where stale ones are to be tried again, without what other code has tried."""
     kept = json.loads((RESULTS / "models_leaves.json").read_text(encoding="utf-8"))
     commit = kept["versions"]["epochzero_commit"]
     found = [_read({"commit": commit} | one) for one in kept["numbers"]["mutants_tried"]]
-    return {one.mutant: one for one in found if one.commit not in again}
+    current = {one.commit: not stale or _same_code(one.commit) for one in found}
+    return {one.mutant: one for one in found if current[one.commit]}
+
+
+def _same_code(commit: str) -> bool:
+    """Whether the measured packages are those of a commit, which need not exist any more."""
+    paths = measured_paths("models_leaves")
+    command = ("git", "-C", str(REPOSITORY), "diff", "--quiet", commit, "--", *paths)
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def _read(one: dict[str, Any]) -> Tried:
@@ -182,6 +205,7 @@ def _program(base: str) -> str:
     return (folder / f"{base}.py").read_text(encoding="utf-8")
 
 
+@cache
 def _healthy(base: str) -> Healthy:
     with _folder(_program(base)) as folder:
         checked = epochzero.check(
@@ -192,7 +216,11 @@ def _healthy(base: str) -> Healthy:
     return Healthy(frozenset(one.rule for one in checked.findings), root.get("word", ""))
 
 
-def _tried(base: str, mutant: Mutant, healthy: Healthy) -> Tried:
+def _tried(base: str, mutant: Mutant, ends: float) -> Tried | None:
+    """What is said of a mutant; None where the time is over."""
+    if time.monotonic() > ends:
+        return None
+    healthy = _healthy(base)
     leaf = taxonomy.leaves()[mutant.leaf]
     with _folder(mutant.text) as folder:
         target = TARGETS.get(base)
