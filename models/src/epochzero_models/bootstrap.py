@@ -7,7 +7,7 @@ are paired.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -27,15 +27,31 @@ def estimate(statistic: Callable[[Counts], float | None], count: int, seed: int)
         count: n, number of examples.
         seed: of the bootstrap; the same seed gives the same samples.
     """
-    value = statistic(np.ones(count, np.int64))
-    if value is None:
-        return Estimate(None)
     draw = np.random.default_rng(seed)
     drawn = (
-        statistic(np.bincount(draw.integers(count, size=count), minlength=count))
-        for _ in range(RESAMPLES)
+        np.bincount(draw.integers(count, size=count), minlength=count) for _ in range(RESAMPLES)
     )
-    values = [number for number in drawn if number is not None]
+    return _with_interval(statistic, np.ones(count, np.int64), drawn)
+
+
+def estimate_of_kinds(
+    statistic: Callable[[Counts], float | None], counts: Counts, seed: int
+) -> Estimate:
+    """Like `estimate`, for examples of few kinds with counts of shape (kinds,): takes as long for any number of examples."""
+    total = int(counts.sum())
+    if not total:
+        return Estimate(None)
+    drawn = np.random.default_rng(seed).multinomial(total, counts / total, RESAMPLES)
+    return _with_interval(statistic, counts, drawn)
+
+
+def _with_interval(
+    statistic: Callable[[Counts], float | None], counts: Counts, drawn: Iterable[Counts]
+) -> Estimate:
+    value = statistic(counts)
+    if value is None:
+        return Estimate(None)
+    values = [number for each in drawn if (number := statistic(each)) is not None]
     low, high = np.quantile(values, (0.025, 0.975))
     return Estimate(value, (float(low), float(high)))
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochzero.reports.statistics import Estimate, wilson
-from epochzero_models.bootstrap import Counts, estimate
+from epochzero_models.bootstrap import Counts, estimate_of_kinds
 from epochzero_models.fairness.table import PeopleTable
 
 MOST_GROUPS = 10
@@ -144,8 +144,8 @@ def measure_groups(people: PeopleTable, probabilities: Numbers, seed: int) -> Gr
             groups.append(Group(name, value, int(rows.sum()), rates, excess))
         compared = [rows for rows in members.values() if rows.sum() >= LEAST_ROWS]
         for criterion, wanted in CRITERIA.items():
-            gap = _gap(compared, predicted, labels, wanted)
-            disparities.append(Disparity(name, criterion, estimate(gap, len(labels), seed)))
+            gap = _gap(compared, predicted, labels, wanted, seed)
+            disparities.append(Disparity(name, criterion, gap))
         mitigations.append(_thresholds(name, members, probabilities, labels, seed))
     return GroupFairness(people.called(1), tuple(groups), tuple(disparities), tuple(mitigations))
 
@@ -214,12 +214,8 @@ def _compared(
     """Differences of selection before and after, and accuracies before and after, on some rows."""
     groups = [flags[rows] for flags in members.values() if (flags & rows).sum() >= LEAST_ROWS]
     right = labels[rows]
-    gaps = [
-        estimate(
-            _gap(groups, decided[rows], right, CRITERIA["demographic parity"]), len(right), seed
-        )
-        for decided in decisions
-    ]
+    wanted = CRITERIA["demographic parity"]
+    gaps = [_gap(groups, decided[rows], right, wanted, seed) for decided in decisions]
     hits = [_share(int((decided[rows] == right).sum()), len(right)) for decided in decisions]
     return gaps[0], gaps[1], hits[0], hits[1]
 
@@ -241,24 +237,25 @@ def _members(people: PeopleTable, at: int) -> dict[str, Flags]:
 
 
 def _gap(
-    members: Sequence[Flags], predicted: Flags, labels: Flags, wanted: Sequence[str]
-) -> Callable[[Counts], float | None]:
-    """The largest difference between two groups as a function of how often each row counts."""
-    rates = [RATES[name](predicted, labels) for name in wanted]
+    members: Sequence[Flags], predicted: Flags, labels: Flags, wanted: Sequence[str], seed: int
+) -> Estimate:
+    """Return the largest difference between two groups."""
     group = np.full(len(labels), -1)
     for number, rows in enumerate(members):
         group[rows] = number
+    kinds, counts = np.unique(np.stack((group, predicted, labels)), axis=1, return_counts=True)
+    rates = [RATES[name](kinds[1] == 1, kinds[2] == 1) for name in wanted]
 
     def gap(counts: Counts) -> float | None:
         gaps: list[float] = []
         for flags in rates:
-            hits, of = (_by_group(group, counts * part, len(members)) for part in flags)
+            hits, of = (_by_group(kinds[0], counts * part, len(members)) for part in flags)
             shares = hits[of > 0] / of[of > 0]
             if len(shares) > 1:
                 gaps.append(float(np.ptp(shares)))
         return max(gaps, default=None)
 
-    return gap
+    return estimate_of_kinds(gap, counts, seed)
 
 
 def _by_group(group: NDArray[Any], weights: NDArray[Any], number: int) -> Numbers:

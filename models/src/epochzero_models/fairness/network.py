@@ -72,12 +72,13 @@ def fit(
     module.train().requires_grad_(True)
     optimizer = torch.optim.Adam(module.parameters(), 2e-3)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 5e-3, UPDATES)
+    if weights is None:
+        batches = torch.randint(len(examples), (UPDATES, BATCH), generator=draw)
+    else:
+        rows = torch.multinomial(weights, UPDATES * BATCH, replacement=True, generator=draw)
+        batches = rows.view(UPDATES, BATCH)
     with torch.enable_grad(), seeded(seed):
-        for update in range(UPDATES):
-            if weights is None:
-                at = torch.randint(len(examples), (BATCH,), generator=draw)
-            else:
-                at = torch.multinomial(weights, BATCH, replacement=True, generator=draw)
+        for update, at in enumerate(batches):
             optimizer.zero_grad()
             loss = functional.cross_entropy(module(examples.inputs[at]), examples.labels[at])
             loss.backward()  # type: ignore[no-untyped-call]

@@ -60,10 +60,8 @@ def retrained_with(
     train, rest = people.parts(seed)
     count = _count(len(found), len(train))
     chosen = torch.randperm(len(found), generator=draw)[:count]
-    if on_progress:
-        on_progress("several classifiers vote on the instances")
     levels, partners = found.levels[chosen], found.partners[chosen]
-    labels = _voted(people, train, levels, partners)
+    labels = _voted(people, train, levels, partners, on_progress)
     every = torch.cat((people.levels[train], levels, partners))
     examples = Examples(
         people.name, people.domain.inputs(every), torch.cat((people.labels[train], labels, labels))
@@ -90,13 +88,21 @@ def _count(found: int, rows: int) -> int:
     return min(found, rows, max(round(SHARE * found), round(LEAST * rows)))
 
 
-def _voted(people: PeopleTable, train: Tensor, levels: Tensor, partners: Tensor) -> Tensor:
+def _voted(
+    people: PeopleTable,
+    train: Tensor,
+    levels: Tensor,
+    partners: Tensor,
+    on_progress: ProgressCallback | None,
+) -> Tensor:
     """Return the class with most votes, the lower one of a tie; shape (n,)."""
     inputs, labels = people.levels[train].numpy(), people.labels[train].numpy()
     center, scale = inputs.mean(axis=0), inputs.std(axis=0) + 1e-9
     classes = int(labels.max()) + 1
     votes = np.zeros((len(levels), classes), np.int64)
-    for name, options in VOTERS.items():
+    for number, (name, options) in enumerate(VOTERS.items()):
+        if on_progress:
+            on_progress("classifiers that vote on the instances", number, len(VOTERS))
         module, _, kind = name.rpartition(".")
         voter = getattr(import_module(f"sklearn.{module}"), kind)(**options)
         voter.fit((inputs - center) / scale, labels)
