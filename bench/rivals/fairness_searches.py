@@ -12,9 +12,10 @@ from __future__ import annotations
 from itertools import takewhile
 
 import torch
+from fairness_paper import clustered
 from torch import Tensor
 
-from epochzero_models.fairness.adf import STEPS, Local, _gradients, _random_steps, clustered
+from epochzero_models.fairness.adf import STEPS, Local, _gradients, _random_steps
 from epochzero_models.fairness.search import SEEDS, Archive, Instances, gathered, walk
 
 DECAY = 0.5

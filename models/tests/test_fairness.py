@@ -13,23 +13,26 @@ from sklearn.metrics import confusion_matrix
 from torch import Tensor, nn
 
 from bench import synthetic_people
+from bench.fairness_paper import clustered
 from epochzero.errors import InputError
 from epochzero.reports.page import to_html
 from epochzero_models import Classifier, load_people, measure_fairness
+from epochzero_models.bootstrap import estimate_of_kinds, mean
 from epochzero_models.classifier import as_classifier
 from epochzero_models.fairness import (
     Attribute,
     Domain,
     PeopleTable,
     SearchBudget,
+    groups,
     network,
     train_network,
 )
-from epochzero_models.fairness.adf import clustered, global_phase
+from epochzero_models.fairness.adf import Local, global_phase
 from epochzero_models.fairness.domain import attribute_of
 from epochzero_models.fairness.groups import measure_groups, reweighing
 from epochzero_models.fairness.report import fairness_report, write_instances, write_weights
-from epochzero_models.fairness.search import Archive
+from epochzero_models.fairness.search import Archive, InputCheck
 from epochzero_models.fairness.search_plan import why_not_all
 from epochzero_models.fairness.subject import Subject
 
@@ -88,6 +91,30 @@ def test_seeds_come_from_all_clusters_in_turn(people: PeopleTable) -> None:
     assert not torch.equal(first, second)
     few = clustered(people.levels[:2], people.domain, 5, torch.Generator().manual_seed(0))
     assert len(next(few)) == 5
+
+
+def test_the_local_phase_prefers_steps_that_lead_to_new_instances(people: PeopleTable) -> None:
+    archive = Archive("ADF", Subject(as_classifier(Rule()), people.domain), INPUTS)
+    levels = torch.tensor([[0, 71, 150]]).repeat(200, 1)
+    partners = archive.check(levels).partner
+    local = Local(archive, torch.Generator().manual_seed(0))
+
+    def share_of_shoes() -> float:
+        steps = local(levels, partners, 0) - levels
+        assert not steps[:, 0].any()
+        return float((steps[:, 2] != 0).double().mean())
+
+    # Nothing depends on the size of shoes, which is preferred; that leads back to known instances.
+    assert share_of_shoes() > 0.9
+    stale = InputCheck(torch.ones(200).bool(), partners, torch.zeros(200).bool())
+    fresh = replace(stale, new=stale.discriminates)
+    shoes, income = torch.zeros_like(levels), torch.zeros_like(levels)
+    shoes[::2, 2], shoes[1::2, 2] = 1, -1
+    income[::2, 1], income[1::2, 1] = 1, -1
+    for _ in range(200):
+        local.learn(shoes, stale)
+        local.learn(income, fresh)
+    assert share_of_shoes() < 0.1
 
 
 def test_adf_finds_what_chance_finds_rarely_and_the_seed_decides(people: PeopleTable) -> None:
@@ -427,6 +454,47 @@ def test_the_result_is_json_and_files(
     net.load_state_dict(torch.load(tmp_path / "reweighed.pt", weights_only=True))
     if found.retrained is not None:
         net.load_state_dict(torch.load(tmp_path / "retrained.pt", weights_only=True))
+
+
+def test_intervals_of_groups_count_kinds_of_rows_instead_of_rows(
+    people: PeopleTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+
+    def counted(group: np.ndarray, weights: np.ndarray, number: int) -> np.ndarray:
+        sizes.append(len(group))
+        return by_group(group, weights, number)
+
+    by_group = groups._by_group
+    monkeypatch.setattr(groups, "_by_group", counted)
+    measure_groups(people, np.random.default_rng(0).random(len(people.labels)), 0)
+    # Two groups, two predictions and two labels, though there are 300 rows.
+    assert max(sizes) <= 8
+
+
+def test_an_interval_of_kinds_is_that_of_their_examples() -> None:
+    values = np.repeat((0.0, 1.0), (120, 180))
+    of_kinds = estimate_of_kinds(lambda counts: float(counts[1] / counts.sum()), np.array([120, 180]), 0)  # fmt: skip
+    of_examples = mean(values, 0)
+    assert of_kinds.value == of_examples.value
+    assert of_kinds.interval == pytest.approx(of_examples.interval, abs=0.01)
+
+
+def test_the_progress_of_the_vote_has_a_total(
+    people: PeopleTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network, "UPDATES", 5)
+    shown: list[tuple[int, int]] = []
+
+    def progress(doing: str, done: int = 0, total: int = 0) -> None:
+        if "vote" in doing:
+            shown.append((done, total))
+
+    net = nn.Sequential(nn.Linear(3, 2))
+    net[0].load_state_dict({"weight": torch.tensor([[3.0, -1, 0], [-3.0, 1, 0]]), "bias": torch.tensor([70.5, -70.5])})  # fmt: skip
+    budget = SearchBudget(inputs=2000)
+    measure_fairness(net, people, budget=budget, retrain=True, on_progress=progress)
+    assert shown == [(done, 5) for done in range(5)]
 
 
 def test_thresholds_select_groups_equally_often(people: PeopleTable) -> None:

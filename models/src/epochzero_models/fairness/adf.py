@@ -1,94 +1,55 @@
 """ADF: discriminatory instances along gradients.
 
 Zhang, Wang, Sun, Dong, Wang, Wang, Dong and Dai (ICSE 2020, White-box Fairness Testing through Adversarial Sampling),
-sections 3.2 (global) and 3.3 (local). All seeds of a round are moved together.
+sections 3.2 (global) and 3.3 (local). All seeds of a round are moved together. Different from the paper, half of the
+seeds are drawn from the domain, and the local phase learns which steps lead to new instances: walks that all begin at
+rows meet on known instances.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
-from itertools import takewhile
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from epochzero.errors import InputError
 from epochzero_models.fairness.domain import Domain
-from epochzero_models.fairness.search import SEEDS, Archive, Instances, gathered, walk
+from epochzero_models.fairness.search import SEEDS, Archive, InputCheck, Instances, gathered, walk
 
-CLUSTERS = 4
-CLUSTERED = 50_000
-"""Maximum number of rows that are clustered; seeds come from them."""
 STEPS = 10
 """Maximum number of steps of the global phase."""
 REFRESH = 10
 """Trials of the local search between two computations of gradients: a ReLU network is locally linear."""
+KEEP = 0.98
+"""Fraction of the counted steps that a trial of the local search retains."""
+PRIOR = 0.01
 SMALLEST_GRADIENT = 1e-12
 SMALLEST_SHARE = 1e-3
 """Fraction of the largest gradient: smaller influences all count as this much."""
 
 
-def require_sklearn() -> None:
-    """Check that scikit-learn is installed, before any work is done, and import it before any search is timed.
-
-    Raises:
-        InputError: scikit-learn is not installed.
-    """
-    try:
-        import_module("sklearn.cluster")
-    except ImportError as error:
-        raise InputError(
-            "Fairness requires scikit-learn: pip install 'epochzero[models]'"
-        ) from error
-
-
-def adf(archive: Archive, data: Tensor, draw: torch.Generator, seeds: int = SEEDS) -> None:
+def adf(archive: Archive, data: Tensor, draw: torch.Generator) -> None:
     """Alternate global and local phases until the budget is exhausted.
 
     Args:
         archive: checks inputs and stores instances; its model has gradients.
-        data: inputs for the first seeds, shape (n, attributes).
+        data: rows, from which half of the seeds are drawn, shape (n, attributes).
         draw: random number generator.
-        seeds: per round.
 
     Raises:
         InputError: the model has no gradients.
     """
-    rounds = takewhile(
-        lambda _: not archive.over, clustered(data, archive.subject.domain, seeds, draw)
-    )
-    found = (global_phase(archive, seeds_of_round, draw) for seeds_of_round in rounds)
-    for levels, partners in gathered(found):
-        walk(archive, levels, partners, Local(archive, draw))
+    local, domain = Local(archive, draw), archive.subject.domain
 
+    def rounds() -> Iterator[Instances]:
+        while not archive.over:
+            rows = data[torch.randint(len(data), (SEEDS // 2,), generator=draw)]
+            seeds = torch.cat((rows, domain.drawn(SEEDS - len(rows), draw)))
+            yield global_phase(archive, seeds, draw)
 
-def clustered(data: Tensor, domain: Domain, seeds: int, draw: torch.Generator) -> Iterator[Tensor]:
-    """Yield the seeds of each round, one from each cluster in turn; the data are shuffled between passes."""
-    cluster = import_module("sklearn.cluster")
-    if len(data) > CLUSTERED:
-        data = data[torch.randperm(len(data), generator=draw)[:CLUSTERED]]
-    inputs = data / (domain.counts - 1).clamp_min(1)
-    number = min(CLUSTERS, len(np.unique(data.numpy(), axis=0)))
-    found = cluster.KMeans(number, n_init=1, random_state=draw.initial_seed() % 2**32)
-    labels = torch.from_numpy(found.fit_predict(inputs.numpy())).long()
-    waiting = torch.empty(0, dtype=torch.int64)
-    while True:
-        while len(waiting) < seeds:
-            order = torch.randperm(len(data), generator=draw)
-            waiting = torch.cat((waiting, order[_round_robin(labels[order])]))
-        yield data[waiting[:seeds]]
-        waiting = waiting[seeds:]
-
-
-def _round_robin(labels: Tensor) -> Tensor:
-    """Return the first of each cluster, the second of each, and so on."""
-    place = torch.empty_like(labels)
-    for index in range(CLUSTERS):
-        at = (labels == index).nonzero()[:, 0]
-        place[at] = torch.arange(len(at))
-    return torch.argsort(place, stable=True)
+    for levels, partners in gathered(rounds()):
+        walk(archive, levels, partners, local, local.learn)
 
 
 def global_phase(archive: Archive, levels: Tensor, draw: torch.Generator) -> Instances:
@@ -118,21 +79,34 @@ def global_phase(archive: Archive, levels: Tensor, draw: torch.Generator) -> Ins
 
 
 class Local:
-    """A step of the local phase, preferably along an attribute that hardly affects the output."""
+    """A step of the local phase, preferably along an attribute that hardly affects the output.
+
+    If it learns, steps that have recently led to new instances are preferred, too.
+    """
 
     def __init__(self, archive: Archive, draw: torch.Generator) -> None:
         self.archive, self.draw = archive, draw
-        self.probabilities = torch.empty(0)
+        self.weights = torch.empty(0)
+        # Recent steps down and up along each attribute, and those of them that led to new instances.
+        self.taken = torch.ones(2, len(archive.subject.domain.attributes))
+        self.found = self.taken / 2
 
     def __call__(self, levels: Tensor, partners: Tensor, trial: int) -> Tensor:
         domain = self.archive.subject.domain
         if trial % REFRESH == 0:
             sizes = _gradients(self.archive, levels, partners).abs().sum(dim=0)
             floor = SMALLEST_GRADIENT + sizes.amax(dim=1, keepdim=True) * SMALLEST_SHARE
-            self.probabilities = domain.free / sizes.maximum(floor)
-        chosen = torch.multinomial(self.probabilities, 1, generator=self.draw)
-        signs = torch.randint(2, chosen.shape, generator=self.draw) * 2 - 1
-        return domain.moved(levels, chosen, signs)
+            gentle = domain.free / sizes.maximum(floor)
+            self.weights = (gentle[:, None] * (self.found / self.taken) ** 2).flatten(1)
+        chosen = torch.multinomial(self.weights, 1, generator=self.draw)
+        attributes = levels.shape[1]
+        return domain.moved(levels, chosen % attributes, 2 * (chosen // attributes) - 1)
+
+    def learn(self, steps: Tensor, checked: InputCheck) -> None:
+        """Count what the steps led to; what is no longer tried returns to one in two."""
+        taken = torch.stack((steps < 0, steps > 0))
+        self.taken = KEEP * self.taken + taken.sum(dim=1) + PRIOR
+        self.found = KEEP * self.found + (taken & checked.new[:, None]).sum(dim=1) + PRIOR / 2
 
 
 def _gradients(archive: Archive, levels: Tensor, partners: Tensor) -> Tensor:

@@ -9,24 +9,23 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from epochzero_models.fairness.search import SEEDS, Archive, chance, gathered, walk
+from epochzero_models.fairness.search import Archive, InputCheck, chance, gathered, walk
 
 CHANGE = 0.001
 """Change of a probability per outcome."""
 
 
-def aequitas(archive: Archive, draw: torch.Generator, seeds: int = SEEDS) -> None:
+def aequitas(archive: Archive, draw: torch.Generator) -> None:
     """Alternate global and local phases until the budget is exhausted.
 
     Args:
         archive: checks inputs and stores instances.
         draw: random number generator.
-        seeds: per round.
     """
     directed = Directed(archive, draw)
     rounds = (
         (levels[checked.new], checked.partner[checked.new])
-        for levels, checked in chance(archive, draw, seeds)
+        for levels, checked in chance(archive, draw)
     )
     for levels, partners in gathered(rounds):
         walk(archive, levels, partners, directed, directed.learn)
@@ -47,9 +46,9 @@ class Directed:
         signs = torch.where(random < self.down[chosen], -1, 1)
         return self.domain.moved(levels, chosen, signs)
 
-    def learn(self, steps: Tensor, discriminates: Tensor) -> None:
+    def learn(self, steps: Tensor, checked: InputCheck) -> None:
         """Increase the probability of choices that led to discrimination, and decrease the others."""
-        outcome = torch.where(discriminates, CHANGE, -CHANGE)[:, None]
+        outcome = torch.where(checked.discriminates, CHANGE, -CHANGE)[:, None]
         moved = steps != 0
         self.attributes = (self.attributes + (moved * outcome).sum(dim=0)).clamp_min(0.0)
         # Since all instances learn at once, no probability may reach 0.

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from epochzero.reports.statistics import Estimate, wilson
 from epochzero_models.classifier import Classifier, ProgressCallback, as_classifier, check_labels
-from epochzero_models.fairness.adf import require_sklearn
 from epochzero_models.fairness.domain import Domain
 from epochzero_models.fairness.groups import (
     GroupFairness,
@@ -185,9 +184,8 @@ def measure_fairness(
         on_progress: called with the progress.
 
     Raises:
-        InputError: the model cannot be used on these inputs, or scikit-learn is not installed.
+        InputError: the model cannot be used on these inputs.
     """
-    require_sklearn()
     classifier = as_classifier(model)
     subject = Subject(classifier, people.domain)
     classes = classifier.logits(people.domain.inputs(people.levels[:1])).shape[1]

@@ -29,8 +29,6 @@ Instances = tuple[Tensor, Tensor]
 """Levels of inputs and of their partners, shape (n, attributes) each."""
 Propose = Callable[[Tensor, Tensor, int], Tensor]
 """Inputs, their partners and the number of the trial -> the inputs after one step."""
-Learn = Callable[[Tensor, Tensor], None]
-"""Called with the proposed steps, shape (n, attributes), and whether each led to discrimination."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +98,10 @@ class InputCheck:
     discriminates: Tensor
     partner: Tensor
     new: Tensor
+
+
+Learn = Callable[[Tensor, InputCheck], None]
+"""Called with the proposed steps, shape (n, attributes), and what they led to."""
 
 
 class Archive:
@@ -231,9 +233,7 @@ def exhaustive(archive: Archive) -> None:
         archive.check(domain.numbered(start, min(domain.size, start + ROUND)))
 
 
-def chance(
-    archive: Archive, draw: torch.Generator, seeds: int
-) -> Iterator[tuple[Tensor, InputCheck]]:
+def chance(archive: Archive, draw: torch.Generator) -> Iterator[tuple[Tensor, InputCheck]]:
     """Check inputs drawn uniformly from the domain, in batches, until the budget is exhausted.
 
     If one variant often gets another class, it is evaluated first.
@@ -242,19 +242,19 @@ def chance(
     variants = len(domain.variants)
     first: int | None = None
     while not archive.over:
-        levels = domain.drawn(seeds, draw)
+        levels = domain.drawn(SEEDS, draw)
         likely = None if first is None else domain.with_variant(levels, torch.tensor(first))
         checked = archive.check(levels, likely)
         partners = domain.variant_of(checked.partner[checked.discriminates])
         counts = torch.bincount(partners, minlength=variants)
         # An input costs `variants` evaluations, or two, and the others only if the first variant did not suffice.
-        first = int(counts.argmax()) if int(counts.max()) * variants > 2 * seeds else None
+        first = int(counts.argmax()) if int(counts.max()) * variants > 2 * SEEDS else None
         yield levels, checked
 
 
-def random_search(archive: Archive, draw: torch.Generator, seeds: int = SEEDS) -> None:
+def random_search(archive: Archive, draw: torch.Generator) -> None:
     """Check inputs drawn uniformly from the domain until the budget is exhausted."""
-    for _ in chance(archive, draw, seeds):
+    for _ in chance(archive, draw):
         pass
 
 
@@ -287,7 +287,7 @@ def walk(
         moved = propose(levels, partners, trial)
         checked = archive.follow(moved, domain.with_variant(moved, domain.variant_of(partners)))
         if learn:
-            learn(moved - levels, checked.discriminates)
+            learn(moved - levels, checked)
         stays = checked.discriminates[:, None]
         levels = torch.where(stays, moved, levels)
         partners = torch.where(stays, checked.partner, partners)
