@@ -146,6 +146,45 @@ def test_a_guard_of_another_model_is_refused(dissection: Dissection) -> None:
         Guard(nn.Sequential(nn.Linear(4, 2)), dissection.dissector)
 
 
+def test_a_guard_names_the_wrong_type_of_an_argument(
+    dissection: Dissection, net: nn.Module, data: Data, tmp_path: Path
+) -> None:
+    program = torch.export.export(net, (data[1].inputs[:2],))
+    for model, message in (("net.pt", "not str; .*load_model"), (program, r"its module\(\)")):
+        with pytest.raises(InputError, match=f"must be a torch.nn.Module, .*{message}"):
+            Guard(model, dissection.dissector)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="directory of one, not int"):
+        Guard(net, 5)  # type: ignore[arg-type]
+    array = data[1].inputs[:2].numpy()
+    guard = Guard(net, dissection.dissector)
+    with pytest.raises(InputError, match=r"not numpy\.ndarray"):
+        guard.export(tmp_path / "guarded.onnx", array)  # type: ignore[arg-type]
+
+
+class Unexportable(nn.Module):
+    """A network with an operation that ONNX lacks."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        scores: Tensor = self.net(inputs)
+        return scores + 0 * torch.linalg.svdvals(scores[:, :, None])
+
+
+def test_an_operation_that_onnx_lacks_is_not_blamed_on_the_installation(
+    data: Data, net: nn.Module, tmp_path: Path
+) -> None:
+    pytest.importorskip("onnx")
+    module = Unexportable(net)
+    few = tuple(examples.take(torch.arange(200)) for examples in data)
+    guard = Guard(module, dissect(module, *few, layers=["net.third"]).dissector)
+    with pytest.raises(InputError, match="cannot be exported") as raised:
+        guard.export(tmp_path / "guarded.onnx", few[1].inputs[:2])
+    assert "pip install" not in str(raised.value)
+
+
 class Block(nn.Module):
     """A residual block whose activation is called twice."""
 

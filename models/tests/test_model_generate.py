@@ -25,12 +25,18 @@ def test_networks_are_written_as_programs(run: Command, tmp_path: Path) -> None:
     assert answer["mean_distance"] >= answer["mean_distance_of_random_ones"]
 
 
+def test_a_single_network_has_no_others(run: Command, tmp_path: Path) -> None:
+    arguments = ("--count", 1, "--blocks", 1, "--cells", 1, "--shape", "1x8x8", "--write", tmp_path)
+    assert "others" not in run("model", "generate", *map(str, arguments)).out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ([], "Missing option '--shape'"),
         (["--shape", "8x8"], "is not channels, height and width"),
         (["--shape", "1x8x8", "--depth", "6-2"], "is not a range, such as 2-6"),
+        (["--shape", "1x8x8", "--depth", "2-"], "is not a range, such as 2-6"),
     ],
 )
 def test_an_invalid_argument_is_an_error(arguments: list[str], message: str, run: Command) -> None:

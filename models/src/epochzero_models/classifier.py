@@ -117,16 +117,29 @@ def as_tensor(inputs: Any) -> Tensor:
     """
     if isinstance(inputs, Tensor):
         return inputs
-    name = f"{type(inputs).__module__}.{type(inputs).__qualname__}".removeprefix("builtins.")
     raise InputError(
-        f"inputs must be a torch.Tensor, not {name}; convert them with torch.as_tensor"
+        f"inputs must be a torch.Tensor, not {type_name(inputs)}; convert them with torch.as_tensor"
     )
 
 
+def type_name(value: Any) -> str:
+    """Return the name of a value's type with its module, as users import it."""
+    return f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+
+
 def as_classifier(model: Classifier | nn.Module, name: str = "") -> Classifier:
-    """A module as a `Classifier`; it is put into evaluation mode and stays in it."""
+    """Return a module as a `Classifier`. The module is put into evaluation mode and stays in it.
+
+    Raises:
+        InputError: it is not a module.
+    """
     if isinstance(model, Classifier):
         return model
+    if not isinstance(model, nn.Module):
+        hint = "its module()" if isinstance(model, torch.export.ExportedProgram) else "load_model"
+        raise InputError(
+            f"the model must be a torch.nn.Module, not {type_name(model)}; pass the result of {hint}"
+        )
     if is_program(model):
         # torch refuses to change its mode, which attacks and training set.
         vars(model).update(train=MethodType(_unchanged, model), eval=MethodType(_unchanged, model))
@@ -150,10 +163,10 @@ def _layers_of(model: nn.Module) -> Layers:
     return ModuleLayers(model)
 
 
-def batches(examples: Examples, batch_size: int = BATCH_SIZE) -> Iterator[Tensor]:
-    """The inputs in parts of at most ``batch_size``, and of `BATCH_BYTES`."""
+def batches(examples: Examples) -> Iterator[Tensor]:
+    """The inputs in parts of at most `BATCH_SIZE`, and of `BATCH_BYTES`."""
     number = max(1, examples.inputs[0].numel() * examples.inputs.element_size())
-    size = max(1, min(batch_size, BATCH_BYTES // number))
+    size = max(1, min(BATCH_SIZE, BATCH_BYTES // number))
     for start in range(0, len(examples), size):
         yield examples.inputs[start : start + size]
 
@@ -161,7 +174,6 @@ def batches(examples: Examples, batch_size: int = BATCH_SIZE) -> Iterator[Tensor
 def logits_of(
     classifier: Classifier,
     examples: Examples,
-    batch_size: int = BATCH_SIZE,
     on_progress: ProgressCallback | None = None,
 ) -> Tensor:
     """Logits of all examples on the CPU, shape (n, classes), float32.
@@ -173,7 +185,7 @@ def logits_of(
     found: list[Tensor] = []
     done = 0
     with torch.no_grad():
-        for batch in batches(examples, batch_size):
+        for batch in batches(examples):
             found.append(classifier.logits(batch).float().cpu())
             done += len(batch)
             if on_progress:

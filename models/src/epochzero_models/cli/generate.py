@@ -32,10 +32,11 @@ def _range(
 ) -> tuple[int, int] | None:
     if value is None:
         return None
-    low, _, high = value.partition("-")
-    if not (low.isdecimal() and (high or low).isdecimal() and int(low) <= int(high or low)):
+    low, dash, high = value.partition("-")
+    high = high if dash else low
+    if not (low.isdecimal() and high.isdecimal() and int(low) <= int(high)):
         raise click.BadParameter(f"{value!r} is not a range, such as 2-6", context, parameter)
-    return int(low), int(high or low)
+    return int(low), int(high)
 
 
 @click.command(name="generate")
@@ -113,7 +114,8 @@ def command(
         return
     _write(generation)
     if write is not None:
-        click.echo(wrapped("Written", f"{write}: {generation.networks[0].name}.py and the others"))
+        others = " and the others" if count > 1 else ""
+        click.echo(wrapped("Written", f"{write}: {generation.networks[0].name}.py{others}"))
 
 
 def _write(found: Generation) -> None:

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from epochzero.errors import InputError, writing
+from epochzero_models.classifier import type_name
 from epochzero_models.dissect.detectors import DETECTORS, Detector, Validity
 
 SCHEMA = "epochzero.dissector/2"
@@ -70,6 +71,10 @@ def read_dissector(folder: str | Path) -> Dissector:
     Raises:
         InputError: it does not exist, is damaged, or is of another version.
     """
+    if not isinstance(folder, str | Path):
+        raise InputError(
+            "a dissector is a Dissector or the directory of one, not " + type_name(folder)
+        )
     root = Path(folder)
     try:
         described = json.loads((root / DESCRIPTION).read_text("utf-8"))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import warnings
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from epochzero.errors import InputError
-from epochzero_models.classifier import Classifier, as_classifier
+from epochzero_models.classifier import Classifier, as_classifier, as_tensor
 from epochzero_models.dissect.dissector import Dissector, read_dissector
 from epochzero_models.dissect.layers import snapshots_of
 from epochzero_models.layers.modules import ModuleLayers
@@ -113,7 +114,7 @@ class Guard:
             with warnings.catch_warnings(action="ignore"):
                 torch.onnx.export(
                     _Exported(self, module),
-                    (inputs,),
+                    (as_tensor(inputs),),
                     str(path),
                     dynamo=False,
                     input_names=["inputs"],
@@ -123,10 +124,9 @@ class Guard:
                 )
         except (RuntimeError, ImportError, OSError) as error:
             reason = str(error).splitlines()[0][:300]
-            install = "; ONNX requires pip install 'epochzero-models[onnx]'"
+            install = "" if find_spec("onnx") else "; pip install 'epochzero[onnx]'"
             raise InputError(
-                f"{path}: the guarded model cannot be exported: {reason}"
-                f"{'' if isinstance(error, OSError) else install}"
+                f"{path}: the guarded model cannot be exported: {reason}{install}"
             ) from error
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from epochzero_models.classifier import BATCH_SIZE, Classifier, ProgressCallback, batches
+from epochzero_models.classifier import Classifier, ProgressCallback, batches
 from epochzero_models.dissect.layers import snapshots_of
 from epochzero_models.examples import Examples
 
@@ -59,7 +59,6 @@ def look_into(
     layers: Sequence[str],
     examples: Examples,
     on_progress: ProgressCallback | None = None,
-    batch_size: int = BATCH_SIZE,
 ) -> Snapshots:
     """The features of the layers for all examples, by one forward each.
 
@@ -70,7 +69,7 @@ def look_into(
     logits: list[Tensor] = []
     done = 0
     with torch.no_grad():
-        for batch in batches(examples, batch_size):
+        for batch in batches(examples):
             scores, calls = classifier.seen(batch, layers)
             logits.append(scores.float().cpu())
             for feature, seen in zip(

@@ -96,20 +96,6 @@ class _Ensemble:
         return changed
 
 
-def require_art() -> None:
-    """Check that art is installed, before any work is done.
-
-    Raises:
-        InputError: art is not installed.
-    """
-    try:
-        import_module("art")
-    except ImportError as error:
-        raise InputError(
-            "Attacks require adversarial-robustness-toolbox: pip install 'epochzero[models]', or --no-attacks"
-        ) from error
-
-
 class _Logits(nn.Module):
     """The model in the form that art expects: one tensor of logits."""
 

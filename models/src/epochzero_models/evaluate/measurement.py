@@ -15,7 +15,7 @@ from epochzero.errors import InputError
 from epochzero.reports.statistics import Estimate, wilson
 from epochzero_models.bootstrap import Floats, mean
 from epochzero_models.classifier import Classifier, ProgressCallback, as_classifier, logits_of
-from epochzero_models.evaluate.attacks import AUTO, USUAL, Attacked, attack, require_art
+from epochzero_models.evaluate.attacks import AUTO, USUAL, Attacked, attack
 from epochzero_models.evaluate.calibration import (
     Bin,
     brier_scores,
@@ -145,10 +145,8 @@ def evaluate(
         on_progress: called with the progress.
 
     Raises:
-        InputError: a model or the examples cannot be used, or attacks are requested without ``art``.
+        InputError: a model or the examples cannot be used.
     """
-    if attacks:
-        require_art()
     names = (*USUAL, AUTO) if autoattack else USUAL
     asked = _Asked(names if attacks else (), attacked, epsilon, seed, on_progress)
     classifiers = [as_classifier(model) for model in models]
