@@ -43,7 +43,9 @@ def fill(database: Database, folder: Path, *, now: float | None = None) -> None:
         ],
     }  # fmt: skip
     for number in range(3):
-        records = whole(f"key{number}", time=now - DAY * (number + 1), name="train-gpt")
+        # An hour less than whole days: the first is of the last 24 hours however long the tests take.
+        began = now - DAY * (number + 1) + 3600
+        records = whole(f"key{number}", time=began, name="train-gpt")
         records = [_with(one, lost) for one in records]
         take_in(database, runs.write(records, log=log.encode()))
     take_in(database, runs.write(whole("good", exit_code=0, time=now - 9 * DAY, name="train-gpt")))
