@@ -63,6 +63,7 @@ def test_dissect_writes_a_report_and_what_a_guard_needs(run: Command, folder: Pa
     assert (folder / "guarded.onnx").stat().st_size > 0
     assert "DDU (used)" in done.out
     assert "Rejects" in done.out
+    assert "guarded.onnx" in "".join(line.strip() for line in done.out.splitlines())
     assert "a word of the user's" not in done.out
     assert "a word of the user's" in done.err
     from epochzero_models import Guard, load_model

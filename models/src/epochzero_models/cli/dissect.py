@@ -97,6 +97,8 @@ def command(
         echo_json(found.to_dict())
         return
     _write_text(found, out)
+    if onnx is not None:
+        click.echo(wrapped("Exported", str(onnx)))
 
 
 def _write_text(found: Dissection, out: Path | None) -> None:
