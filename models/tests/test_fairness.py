@@ -472,6 +472,21 @@ def test_intervals_of_groups_count_kinds_of_rows_instead_of_rows(
     assert max(sizes) <= 8
 
 
+def test_the_interval_of_a_difference_contains_it() -> None:
+    domain = Domain((numbers("origin", 8), numbers("income", 100)), (0,))
+    levels = domain.drawn(400, torch.Generator().manual_seed(0))
+    labels = (levels[:, 1] > 50).long()
+    table = PeopleTable("alike", domain, levels, labels)
+    # The largest of the differences between eight groups that are alike is larger still in most samples.
+    for seed in range(5):
+        unrelated = np.random.default_rng(seed).random(400)
+        for disparity in measure_groups(table, unrelated, seed).disparities:
+            low, high = disparity.difference.interval or (0, 0)
+            value = disparity.difference.value or 0
+            assert low < value < high
+            assert abs((low + high) / 2 - value) < 0.05
+
+
 def test_an_interval_of_kinds_is_that_of_their_examples() -> None:
     values = np.repeat((0.0, 1.0), (120, 180))
     of_kinds = estimate_of_kinds(lambda counts: float(counts[1] / counts.sum()), np.array([120, 180]), 0)  # fmt: skip

@@ -98,7 +98,6 @@ def working(out: Path | None) -> Iterator[ProgressCallback]:
     Args:
         out: directory of a report, whose requirements are checked first; None for none.
     """
-    require_torch()
     if out is not None:
         from epochzero.reports import require_matplotlib
 
@@ -107,11 +106,3 @@ def working(out: Path | None) -> Iterator[ProgressCallback]:
     os.environ.setdefault("KERAS_BACKEND", "torch")
     with redirect_stdout(sys.stderr), line() as shown:
         yield shown.show
-
-
-def require_torch() -> None:
-    """Check that torch is installed, before any work is done."""
-    from importlib.util import find_spec
-
-    if find_spec("torch") is None:
-        raise InputError("Tests of models require torch: pip install 'epochzero[models]'")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,8 @@ class Disparity:
     Attributes:
         attribute: which groups.
         criterion: of `CRITERIA`.
-        difference: the largest difference of a rate between two groups; of several rates, the largest.
+        difference: the largest difference of a rate between two groups; of several rates, the largest. The interval is
+            that of the difference of these groups, and may begin below 0.
     """
 
     attribute: str
@@ -239,21 +240,34 @@ def _members(people: PeopleTable, at: int) -> dict[str, Flags]:
 def _gap(
     members: Sequence[Flags], predicted: Flags, labels: Flags, wanted: Sequence[str], seed: int
 ) -> Estimate:
-    """Return the largest difference between two groups."""
+    """Return the largest difference between two groups, with the interval of the difference of these two.
+
+    The largest difference of a sample is too large on average, so that its interval would lie above it.
+    """
     group = np.full(len(labels), -1)
     for number, rows in enumerate(members):
         group[rows] = number
     kinds, counts = np.unique(np.stack((group, predicted, labels)), axis=1, return_counts=True)
     rates = [RATES[name](kinds[1] == 1, kinds[2] == 1) for name in wanted]
 
+    def shares(counts: Counts, rate: int) -> Numbers:
+        hits, of = (_by_group(kinds[0], counts * part, len(members)) for part in rates[rate])
+        return np.divide(hits, of, out=np.full(len(members), np.nan), where=of > 0)
+
+    found = [(rate, shares(counts, rate)) for rate in range(len(rates))]
+    pairs = [
+        (values[high] - values[low], rate, high, low)
+        for rate, values in found
+        for high, low in permutations(np.flatnonzero(~np.isnan(values)), 2)
+    ]
+    if not pairs:
+        return Estimate(None)
+    _, rate, high, low = max(pairs)
+
     def gap(counts: Counts) -> float | None:
-        gaps: list[float] = []
-        for flags in rates:
-            hits, of = (_by_group(kinds[0], counts * part, len(members)) for part in flags)
-            shares = hits[of > 0] / of[of > 0]
-            if len(shares) > 1:
-                gaps.append(float(np.ptp(shares)))
-        return max(gaps, default=None)
+        values = shares(counts, rate)
+        difference = float(values[high] - values[low])
+        return None if np.isnan(difference) else difference
 
     return estimate_of_kinds(gap, counts, seed)
 
