@@ -252,12 +252,12 @@ def _gap(
 
     def shares(counts: Counts, rate: int) -> Numbers:
         hits, of = (_by_group(kinds[0], counts * part, len(members)) for part in rates[rate])
-        return np.divide(hits, of, out=np.full(len(members), np.nan), where=of > 0)
+        found: Numbers = np.divide(hits, of, out=np.full(len(members), np.nan), where=of > 0)
+        return found
 
-    found = [(rate, shares(counts, rate)) for rate in range(len(rates))]
     pairs = [
         (values[high] - values[low], rate, high, low)
-        for rate, values in found
+        for rate, values in enumerate(shares(counts, rate) for rate in range(len(rates)))
         for high, low in permutations(np.flatnonzero(~np.isnan(values)), 2)
     ]
     if not pairs:
