@@ -289,7 +289,7 @@ class _Round:
 
 def _samples(database: Database) -> int:
     with database.read() as session:
-        return session.scalar(select(func.count()).select_from(schema.Sample)) or 0
+        return session.scalar(select(func.count()).select_from(schema.SampleRow)) or 0
 
 
 def _command(name: str) -> tuple[str, ...]:
