@@ -90,7 +90,7 @@ def _table(rows: tuple[StepRow, ...]) -> Iterator[str]:
     yield click.style(head, bold=True)
     yield from shown
     if len(rows) > len(shown):
-        yield f"{len(rows) - len(shown):,} more; --format json has them all"
+        yield f"{len(rows) - len(shown):,} more; --format json lists all of them"
 
 
 def _chosen(rows: tuple[StepRow, ...]) -> list[StepRow]:

@@ -151,7 +151,7 @@ def compare(known: DataTable, found: DataTable, *, whole: bool = True) -> Compar
 
 
 def _relations(known: DataTable, found: DataTable, explained: set[str]) -> Compared:
-    """Columns that depend on the others in another way: the farthest first, then those that it does not explain."""
+    """Columns whose relations to others have changed: the largest change first, then those that it does not explain."""
     count, count_now = (min(each.records, MOST_RECORDS) for each in (known, found))
     if min(count, count_now) < FEWEST_RELATED:
         return
@@ -176,8 +176,8 @@ def _relations(known: DataTable, found: DataTable, explained: set[str]) -> Compa
         own = {pair: both for pair, both in pairs.items() if worst in map(column_of, pair)}
         (a, b), (r, r_now) = max(own.items(), key=lambda item: abs(item[1][0] - item[1][1]))
         message = (
-            f"the rank correlation of {a!r} and {b!r} is {r_now:.2f}, in the profile {r:.2f}: the values may"
-            " belong to other records or another column"
+            f"the rank correlation of {a!r} and {b!r} is {r_now:.2f}, but {r:.2f} in the profile: the values"
+            " may belong to other records or to another column"
         )
         yield DataFinding("warning", "relation", found.name, worst, message), None
         pairs = {pair: both for pair, both in pairs.items() if pair not in own}

@@ -73,7 +73,7 @@ def read_dissector(folder: str | Path) -> Dissector:
     """
     if not isinstance(folder, str | Path):
         raise InputError(
-            "a dissector is a Dissector or the directory of one, not " + type_name(folder)
+            "a dissector must be a Dissector or its directory, not " + type_name(folder)
         )
     root = Path(folder)
     try:

@@ -191,9 +191,9 @@ def _other_cuda(
         if ours.split(".")[: row["parts"]] != theirs.split(".")[: row["parts"]]:
             yield claim_at(
                 event.at,
-                message=f"{distribution.name} {distribution.version} was built for CUDA {ours}, but torch for CUDA {theirs}.",
+                message=f"{distribution.name} {distribution.version} was built for CUDA {ours}, but torch was built for CUDA {theirs}.",
                 consequence=row["error"],
-                fix="Install both from the same index, such as that of "
+                fix="Install both from the same index, such as the index for "
                 f"cu{''.join(theirs.split('.')[:2])}.",
             )
 

@@ -139,7 +139,7 @@ def needed(module: str, purpose: str) -> ModuleType:
 
 FILES_AT_ONCE = 1000
 MEASURED_FILES = 1000
-"""So many files of a table are decoded and measured at most, from all over it."""
+"""Maximum number of files of a table that are decoded and measured; they are spread over the table."""
 Measured = dict[str, list[float]]
 
 

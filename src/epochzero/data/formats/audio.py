@@ -13,7 +13,7 @@ import numpy as np
 from epochzero.data.formats import Batch, Faults, Format, Measured, copy_file, file_batches
 from epochzero.data.model import DataTable
 
-# So much is measured: the start of a file.
+# Seconds at the start of a file that are measured.
 MEASURED_S = 10
 SILENCE_DB = -120.0
 NAMES = ("rate", "channels", "bits", "seconds", "encoding")
