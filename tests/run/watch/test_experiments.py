@@ -396,3 +396,35 @@ def test_a_recording_of_another_loss_is_discarded() -> None:
     subject = dependence.RecordedStep(recorded, number, loss.detach() + 1, [0], frozenset())
     with pytest.raises(UnfitError):
         dependence.facts(subject, float("inf"))
+
+
+@pytest.mark.parametrize("fill", [0.0, float("inf")])
+def test_a_minimum_of_what_a_mask_excludes(fill: float) -> None:
+    def loss(output: torch.Tensor, kinds: torch.Tensor) -> torch.Tensor:
+        same = kinds[:, None] == kinds[None]
+        distance = torch.cdist(output, output)
+        nearest = distance.masked_fill(same, fill).min(1).values
+        farthest = distance.masked_fill(~same, 0.0).max(1).values
+        return functional.softplus(1 + farthest - nearest).mean()
+
+    found = _findings(_trained(lambda: nn.Linear(3, 2), _kinds, loss, 8))
+    assert [f.word for f in found] == ([] if fill else ["loss_wrong"])
+    assert all(f.place and "masked_fill" in f.place.text for f in found)
+
+
+def _kinds() -> tuple[Any, Any]:
+    return (torch.randn(COUNT, 3),), torch.arange(COUNT) % 2
+
+
+@pytest.mark.parametrize("fill", [1e-9, -1e9])
+def test_an_attention_to_what_a_mask_excludes(fill: float) -> None:
+    def attend(parts: Any, x: torch.Tensor) -> Any:
+        scores = parts["query"](x) @ x.transpose(1, 2)
+        padding = (torch.arange(LENGTH) > LENGTH // 2).expand_as(scores)
+        return (scores.masked_fill(padding, fill).softmax(-1) @ x).mean(1)
+
+    def batch() -> tuple[Any, Any]:
+        return (torch.randn(COUNT, LENGTH, 3),), torch.randn(COUNT, 3)
+
+    found = _findings(_trained(lambda: _Model(attend, query=nn.Linear(3, 3)), batch))
+    assert [f.word for f in found] == ([] if fill < 0 else ["input_invalid"])

@@ -1528,3 +1528,96 @@ def test_a_weight_decay_that_is_larger_than_the_gradient(decoupled: bool) -> Non
         if one.kind in PROOFS
     ]
     assert [one.word for one in found] == ([] if decoupled else ["regularization_too_strong"])
+
+
+@pytest.mark.parametrize("inverted", [True, False])
+def test_a_mask_of_an_encoder_next_to_a_decoder(inverted: bool) -> None:
+    def train() -> None:
+        words, core = nn.Embedding(9, 8), nn.Transformer(8, 2, 1, 1, 16, 0.0, batch_first=True)
+        model = nn.ModuleList([words, core, nn.Linear(8, 9)])
+
+        def answer(ids: torch.Tensor, begun: torch.Tensor) -> torch.Tensor:
+            padding = (ids != 0) if inverted else ids == 0
+            ahead = torch.ones(begun.shape[1], begun.shape[1], dtype=torch.bool).triu(1)
+            masks = {"src_key_padding_mask": padding, "memory_key_padding_mask": padding}
+            return model[2](core(words(ids), words(begun), tgt_mask=ahead, **masks))  # type: ignore[no-any-return]
+
+        model.forward = answer  # type: ignore[method-assign]
+
+        def loss() -> torch.Tensor:
+            lengths = torch.tensor([3, 5, 6, 8, 7, 4])
+            ids = torch.randint(1, 9, (6, 9))
+            ids = ids.masked_fill(torch.arange(9)[None] >= lengths[:, None], 0)
+            tags = torch.randint(1, 9, (6, 9))
+            return functional.cross_entropy(model(ids, tags).flatten(0, 1), tags.flatten())
+
+        _steps(model, loss)
+
+    assert words(train) & {"input_invalid"} == ({"input_invalid"} if inverted else set())
+
+
+@pytest.mark.parametrize(
+    ("write", "found"),
+    [
+        (lambda o, rate: o.param_groups[0].update(learning_rate=rate), {"schedule_wrong"}),
+        (lambda o, rate: setattr(o, "lr", rate), {"schedule_wrong"}),
+        (lambda o, rate: setattr(o, "weight_decay", 0.01), {"schedule_wrong"}),
+        (lambda o, rate: o.param_groups[0].update(lr=rate), set()),
+        (lambda o, rate: o.param_groups[0].update(lr=rate, lr_scale=rate), set()),
+        (lambda o, rate: o.param_groups[0].update(lr_scale=0.5, name="head", seen=rate), set()),
+    ],
+)
+def test_settings_that_the_optimizer_does_not_read(
+    write: Callable[[Any, float], None], found: set[str]
+) -> None:
+    def train() -> None:
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.Adam(model.parameters(), 1e-4)
+        for number in range(8):
+            write(optimizer, 1e-4 * (number + 1))
+            functional.mse_loss(model(torch.randn(16, 4)), torch.randn(16, 1)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+    assert words(train) & {"schedule_wrong"} == found
+
+
+@pytest.mark.parametrize(("length", "found"), [(20, {"schedule_wrong"}), (60, set()), (45, set())])
+def test_a_schedule_that_ends_long_before_the_training(length: int, found: set[str]) -> None:
+    def train() -> None:
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda s: max(0.0, 1 - s / length))
+        for _ in range(60):
+            functional.mse_loss(model(torch.randn(16, 4)), torch.randn(16, 1)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            schedule.step()
+
+    assert words(train) & {"schedule_wrong"} == found
+
+
+@pytest.mark.parametrize("buffers", [True, False])
+def test_an_average_without_the_statistics_of_its_normalizations(buffers: bool) -> None:
+    def train() -> None:
+        model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
+        average = copy.deepcopy(model).requires_grad_(False)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for number in range(24):
+            model.train()
+            x = 3 + 2 * torch.randn(16, 4)
+            functional.mse_loss(model(x), x[:, :1]).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            source = model.state_dict()
+            followed = average.state_dict() if buffers else dict(average.named_parameters())
+            with torch.no_grad():
+                for name, value in followed.items():
+                    if value.is_floating_point():
+                        value.mul_(0.8).add_(source[name], alpha=0.2)
+            if number % 4 == 3:
+                average.eval()
+                with torch.no_grad():
+                    functional.mse_loss(average(x), x[:, :1]).item()
+
+    assert words(train) & {"copy_not_updated"} == (set() if buffers else {"copy_not_updated"})

@@ -113,6 +113,7 @@ class Iteration:
         number: 0 for the first.
         training: the mode of the model.
         rates: learning rates of all groups of all optimizers.
+        unread: name -> number that the program has given to optimizers, which do not read it; of an attribute ``.name``.
         backwards: line of the call -> how many backward passes.
         stepped: how many optimizers stepped.
         before: of a parameter of each optimizer, ``name`` and what was ``left`` of earlier gradients when
@@ -134,7 +135,7 @@ class Iteration:
             p5, p25, p50, p75, p95.
         direct: whether the loss was given the output of the model or of one of its layers as it was.
         relations: between the target and the inputs and output, as of `epochzero.run.watch.child.relations`.
-        softmaxes: ``function``, ``dim``, ``shape`` and ``place`` of each in the forward pass.
+        softmaxes: ``function``, ``dim``, ``shape``, ``layer`` and ``place`` of each in the forward pass.
         others: a fingerprint of each parameter that no optimizer holds.
         unheld: parameters that have a gradient and that no optimizer holds.
         statistics: of one of several ranks, ``mean0``, ``variance0`` and so on that normalizations over the batch have gathered.
@@ -169,6 +170,7 @@ class Iteration:
     unheld: frozenset[str] = frozenset()
     statistics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     scheduled: tuple[int, ...] = ()
+    unread: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,7 @@ class EvaluationPass:
         place: the line that called the model.
         model: the path of what was called: the number of its model before the slash.
         others: as in `Iteration`.
+        unset: numbers of models that evaluate with statistics of normalizations that no batch has changed.
     """
 
     iteration: int
@@ -207,6 +210,7 @@ class EvaluationPass:
     place: SourceLine | None = None
     model: str = ""
     others: Mapping[str, float] = field(default_factory=dict)
+    unset: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +224,7 @@ class TrainingHistory:
         iterations: those that were looked at.
         evaluations: all that were recorded.
         optimizers, schedulers, loaders, losses, backwards, nonfinite: the records, as they came.
-        epochs, steps, clips, scalers: as well.
+        epochs, steps, clips, scalers, rates: as well.
         ended: whether the training is over.
         count: iterations so far, also those not looked at.
         planned: iterations in all, where the program states them; None else.
@@ -251,6 +255,7 @@ class TrainingHistory:
     steps: tuple[Record, ...] = ()
     clips: tuple[Record, ...] = ()
     scalers: tuple[Record, ...] = ()
+    rates: tuple[Record, ...] = ()
     arguments: tuple[str, ...] = ()
     cycles: tuple[Cycle, ...] = ()
     calls: Mapping[str, SourceLine] = field(default_factory=dict)
@@ -282,6 +287,7 @@ class TrainingHistory:
             steps=before(self.steps),
             clips=before(self.clips),
             scalers=before(self.scalers),
+            rates=before(self.rates),
             cycles=tuple(cycle for cycle in self.cycles if cycle.number < iteration),
             loads=before(self.loads),
             experiments=before(self.experiments),
@@ -410,6 +416,7 @@ class _HistoryBuilder:
             steps=self._of("step"),
             clips=self._of("clip"),
             scalers=self._of("scaler"),
+            rates=self._of("rate"),
             arguments=tuple(
                 str(word) for r in self._of("begun") for word in r.get("arguments", ())
             ),
@@ -471,6 +478,7 @@ class _HistoryBuilder:
             number=int(record["iteration"]),
             training=record.get("training"),
             rates=tuple(map(float, record.get("rates", ()))),
+            unread=_numbers(record.get("unread", {})),
             backwards=record.get("backwards", {}),
             stepped=int(record.get("stepped", 0)),
             before={
@@ -527,6 +535,7 @@ class _HistoryBuilder:
             place=SourceLine(*record["place"]) if record.get("place") else None,
             model=str(record.get("model", "")),
             others=self._fingerprints(record),
+            unset=frozenset(record.get("unset", ())),
         )
 
     def _fingerprints(self, record: Record) -> Mapping[str, float]:

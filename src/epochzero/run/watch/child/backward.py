@@ -176,6 +176,7 @@ class Backward:
         looking = self._scenes.scene.looking
         found = max(self._with_gradient, _with_gradient(optimizer)) if looking else None
         self._add("step", optimizer, flag, found)
+        self._components.note_rate(optimizer)
         ended = self._iterations.step_ended(optimizer, self._components.optimizers())
         if self._scenes.scene.looking:
             where = place()

@@ -15,6 +15,7 @@ from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.safety import Safety, safe
 
 MOST_EPOCHS = 5000
+MOST_OPTIMIZERS = 8
 MOST_WEIGHTS, MOST_KINDS = 1 << 20, 64
 """Weights of a sampler that are read, and values of them that are recorded."""
 
@@ -39,6 +40,7 @@ class Components:
         self._schedulers: ByIdentity[int] = ByIdentity()
         self._scheduled: list[int] = []
         self._loaders_made = self._epochs = 0
+        self._idle = False
 
     @safe
     def module_made(self, module: Any) -> None:
@@ -129,9 +131,28 @@ class Components:
         """Learning rates of all groups of all optimizers."""
         return [
             float(group.get("lr", 0.0))
-            for optimizer in self.optimizers()[:8]
+            for optimizer in self.optimizers()[:MOST_OPTIMIZERS]
             for group in optimizer.param_groups[:8]
         ]
+
+    def unread(self) -> dict[str, float]:
+        """Numbers that a program has given to optimizers of torch under names that these do not read."""
+        found = {}
+        for optimizer in self.optimizers()[:MOST_OPTIMIZERS]:
+            if type(optimizer).__module__.startswith("torch.optim."):
+                group = optimizer.param_groups[0]
+                named = [(n, v) for n, v in group.items() if n not in optimizer.defaults]
+                named += [(f".{n}", v) for n, v in vars(optimizer).items() if n[:1] != "_"]
+                found.update((n, float(v)) for n, v in named if type(v) in (int, float))
+        return found
+
+    def note_rate(self, optimizer: Any) -> None:
+        """Records from when on, and until when, the learning rate of the only optimizer is 0."""
+        rates = [group.get("lr") for group in optimizer.param_groups]
+        idle = all(type(rate) in (int, float) and rate == 0 for rate in rates)
+        if idle is not self._idle and len(self.optimizers()) == 1:
+            self._idle = idle
+            self._records.emit("rate", iteration=self._iterations.number, idle=idle)
 
     def _note_optimizer(self, optimizer: Any, where: list[Any] | None = None) -> None:
         self._optimizers.append(weakref.ref(optimizer))

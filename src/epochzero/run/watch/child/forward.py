@@ -131,7 +131,7 @@ class Forward:
             name in ("softmax", "log_softmax", "scaled_dot_product_attention")
             and not self.evaluating
         ):
-            self._scenes.scene.normalized(name, args, kwargs, output)
+            self._scenes.scene.normalized(name, args, kwargs, output, self.called_layer()[0])
         if name == "scaled_dot_product_attention":
             return
         if not self._stack:

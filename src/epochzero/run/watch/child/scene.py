@@ -199,7 +199,7 @@ class Scene:
             if described["drops"] and len(args) < 3 and "training" not in kwargs:
                 described["by_default"] = place()
 
-    def normalized(self, name: str, args: Any, kwargs: Any, output: Any) -> None:
+    def normalized(self, name: str, args: Any, kwargs: Any, output: Any, layer: str) -> None:
         """A softmax was taken: over which dimension of which shape, and where; of attention how its weights lie."""
         dimension = kwargs.get("dim", args[1] if len(args) > 1 else None)
         found = self._record.setdefault("softmaxes", [])
@@ -213,19 +213,20 @@ class Scene:
         if dimension is None:  # As torch.nn.functional chooses it.
             dimension = 0 if output.dim() in (0, 1, 3) else 1
         where, shape = place(), list(output.shape)
-        known = next((value for value in found if value["place"] == where), None)
+        known = next((s for s in found if (s["layer"], s["place"]) == (layer, where)), None)
         if known is None and shape:
             known = {
                 "function": name,
                 "dim": dimension % len(shape),
                 "shape": shape,
+                "layer": layer,
                 "place": where,
             }
             found.append(known)
         if known is not None and name != "log_softmax" and known["dim"] == len(shape) - 1 > 0:
             tokens = self._inputs()
             for what, mass in attention.masses(output, tokens).items():
-                # One line may call an encoder and a decoder: the least decides.
+                # A layer may be called with several batches: the least decides.
                 known[what] = min(mass, known.get(what, mass))
 
     def value(self, name: str, value: Any) -> None:

@@ -185,12 +185,13 @@ class Scenes:
         self._evaluations += 1
         self.losses.emit()
         number, optimizers = self._iterations.number, self._components.optimizers()
-        others = {}
+        others, unset = {}, []
         # A copy that is only evaluated is part of no iteration: the first times show whether it follows the model.
         if scene.looking or self._evaluations <= FIRST_EVALUATIONS:
             self._models.emit(number, optimizers)
-            others = self._models.others(optimizers)
-        self._records.emit("evaluation", iteration=number, others=others, **scene.ended())
+            others, unset = self._models.others(optimizers), self._models.unset()
+        fields = {"others": others, "unset": unset, **scene.ended()}
+        self._records.emit("evaluation", iteration=number, **fields)
 
     def _record_iteration(self) -> None:
         for name, parameter in self._models.all_parameters() if self.chosen else ():
@@ -202,6 +203,7 @@ class Scenes:
             iteration=self._iterations.number,
             time=time.time(),
             rates=self._components.rates(),
+            unread=self._components.unread(),
             stepped=self._iterations.stepped,
             scheduled=self._components.scheduled(),
             others=self._models.others(self._components.optimizers()),

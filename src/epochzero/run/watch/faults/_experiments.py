@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from epochzero.run.watch.faults._signals import is_harmed
-from epochzero.run.watch.faults._table import Row, Search, Sign, in_experiments, percent
+from epochzero.run.watch.faults._table import SHARE, Row, Search, Sign, in_experiments, percent
 from epochzero.run.watch.faults.labels import SAME
 from epochzero.run.watch.history import Record, TrainingHistory
 from epochzero.run.watch.lines.contracts import CONTRACTS, violations
@@ -146,6 +147,13 @@ def _same_views(history: TrainingHistory, fact: Record) -> Sign:
     return Sign(text, _augmentation_place(history) or place_of(fact))
 
 
+def _chooses_filled(_: TrainingHistory, fact: Record, *, inside: bool) -> Sign | None:
+    if fact["inside"] != inside:
+        return None
+    text = f"{_at(fact)} chooses elements that the mask should exclude: the value that they are filled with does not exclude them."
+    return Sign(text, place_of({"place": fact["filled"]}), layer=fact["layer"])
+
+
 def _predicts_next(history: TrainingHistory) -> bool:
     """Whether the target of each position is the token after it."""
     lags = [of.relations["lags"] for of in history.iterations if of.relations.get("lags")]
@@ -157,6 +165,7 @@ def _at(fact: Record) -> str:
     return f"{operator} in {fact['layer']}" if fact.get("layer") else operator
 
 
+_FILL = "Fill with -inf before a maximum or a softmax and with inf before a minimum, and check the sign of the mask."
 EXPERIMENTS: Sequence[Row] = (
     Row("input_invalid", in_experiments("mixes_examples", lambda h, f: _mixes_examples(h, f, softmax=False)), 0.94,
         "Give the layer the batch in the dimension that it expects (batch_first=True), and swap dimensions with transpose, not view."),
@@ -179,6 +188,8 @@ EXPERIMENTS: Sequence[Row] = (
         "Keep the computation in the graph: no detach(), .data or no_grad() between these parameters and the loss."),
     Row("data_leaked", in_experiments("sees_ahead", _sees_ahead), 0.94,
         "Give the attention a causal mask (is_causal=True), or read in one direction."),
+    Row("loss_wrong", in_experiments("chooses_filled", partial(_chooses_filled, inside=False), SHARE), 0.94, _FILL),
+    Row("input_invalid", in_experiments("chooses_filled", partial(_chooses_filled, inside=True), SHARE), 0.94, _FILL),
     Row("augmentation_wrong", _flips, 0.94, "Transform the image and its target with the same random choice."),
     Row("augmentation_wrong", in_experiments("same_views", _same_views), 0.94, "Create the generator once, and draw each view anew."),
     Row("input_scale_wrong", _unscaled, 0.93,

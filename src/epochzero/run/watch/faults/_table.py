@@ -125,12 +125,17 @@ def _lasting(
     return replace(first, text=since + first.text, since=moment.number)
 
 
-def in_experiments(name: str, sign: Callable[[TrainingHistory, Record], Sign | None]) -> Search:
-    """The search for a fact that every experiment has shown, at the same line."""
+def in_experiments(
+    name: str, sign: Callable[[TrainingHistory, Record], Sign | None], share: float = 1.0
+) -> Search:
+    """The search for a fact that every experiment has shown, or this share of them, at the same line."""
 
     def found(history: TrainingHistory) -> Sign | None:
-        all_facts = [[f for f in of["facts"] if f["name"] == name] for of in _computed(history)]
-        if not all_facts or not all(all_facts):
+        computed = _computed(history)
+        all_facts = [
+            found for of in computed if (found := [f for f in of["facts"] if f["name"] == name])
+        ]
+        if not all_facts or len(all_facts) < share * len(computed):
             return None
         first, places = all_facts[0][0], {str(facts[0].get("place")) for facts in all_facts}
         return sign(history, first) if len(places) == 1 else None

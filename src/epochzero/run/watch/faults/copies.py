@@ -14,12 +14,14 @@ from epochzero.run.watch.faults._signals import (
     is_within,
     looks_untrained,
     moves,
+    normalizations,
     rows_of,
 )
-from epochzero.run.watch.faults._table import Row, Sign, percent
+from epochzero.run.watch.faults._table import SHARE, Row, Sign, percent
 from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines.layers import (
     alias_place,
+    averaging_place,
     blending_place,
     copy_place,
     decays_of_copies,
@@ -37,6 +39,7 @@ _STAYS = re.compile(
 )
 _UNCHANGED, _UNCHANGED_WHEN_ASKED = 3, 1000
 _STEPS_OF_COPY, _REACHED = 50, 0.1
+_LEAST = 2
 _ALIKE = 5
 """Iterations in which the model and what it is compared with return the same: at first a copy does, too."""
 
@@ -73,6 +76,27 @@ def _copy_stays(history: TrainingHistory, *, proved: bool) -> Sign | None:
         place = blending or copy_place(history, path) or next((e.place for e in tested), None)
         meant = follows or instead or begun or blending is not None
         return Sign(text, place, layer=path, weaker=0.0 if meant else 0.45)
+    return None
+
+
+def _statistics_stay(history: TrainingHistory) -> Sign | None:
+    """A copy whose weights follow the model is evaluated with the statistics that its normalizations were made with."""
+    looked = [e for e in history.evaluations if e.iteration and e.inputs and e.training is False]
+    held = {p.layer for p in history.parameters if p.held}
+    trained = {layer.model for layer in normalizations(history) if layer.path in held}
+    for layer in normalizations(history):
+        tests = [e for e in looked if e.model.partition("/")[0] == str(layer.model)]
+        # What normalizes by its batches alone, the trained model as well, has no statistics to follow.
+        unset = [e for e in tests if layer.model in e.unset and trained - e.unset]
+        own = (p for p in history.parameters if p.layer == layer.path and not p.held)
+        stays = layer.path not in held and len(unset) >= max(_LEAST, SHARE * len(tests))
+        if stays and any(has_changed(history, p) for p in own):
+            text = (
+                f"The weights of {layer.path} follow those of the model, but the running statistics of its normalizations are as they "
+                "were made: evaluations neither center nor scale."
+            )
+            place = averaging_place(history) or tests[0].place
+            return Sign(text, place, layer=layer.path)
     return None
 
 
@@ -193,11 +217,13 @@ def _loads_itself(history: TrainingHistory) -> Sign | None:
     return None
 
 
+_BUFFERS = "Copy buffers such as running_mean and running_var as well, or compute them anew (torch.optim.swa_utils.update_bn)."
 _UPDATE = "Update the copy after each step, from the model that is trained."
 RELATIONS: Sequence[Row] = (
     Row("copy_not_updated", partial(_copy_stays, proved=True), 0.92, _UPDATE),
     Row("copy_not_updated", partial(_copy_stays, proved=False), 0.92, _UPDATE, kind=EvidenceKind.STATE),
     Row("copy_not_updated", _copy_lags, 0.92, "Choose a decay of about 1 - 10 / steps.", kind=EvidenceKind.SOURCE),
+    Row("copy_not_updated", _statistics_stay, 0.94, _BUFFERS),
     Row("copy_not_updated", _is_itself, 0.95, "Compare with copy.deepcopy(model): a second name is no copy."),
     Row("copy_not_updated", _loads_itself, 0.95, "Store copy.deepcopy(model.state_dict())."),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise, takewhile
@@ -37,6 +38,7 @@ from epochzero.run.watch.history import ModelLayer, Record, Series, TrainingHist
 from epochzero.run.watch.lines.direction import minimized_terms
 from epochzero.run.watch.lines.loss import penalty_place
 from epochzero.run.watch.lines.settings import (
+    assigned_place,
     decay_place,
     is_stepped,
     place_of,
@@ -201,6 +203,8 @@ _GONE_EARLY = 0.6
 """Share of the iterations that must be to come when a rate is as good as zero, without a look at how it is stepped."""
 _IDLE = 10
 """Iterations at a rate of 0 that are no warm-up: that starts with one."""
+_SEEN = 3
+_SETTING = re.compile(r"(^|[._])(lr|rate|momentum|decay|betas?)([._]|$)")
 _RISING = 3
 """Rates on one line."""
 _PERIODS = 3
@@ -285,13 +289,35 @@ def _schedule_by_epoch(history: TrainingHistory) -> Sign | None:
 
 
 def _rate_is_zero(history: TrainingHistory) -> Sign | None:
-    """A schedule that starts at a learning rate of 0 and is not stepped for many iterations."""
+    """A schedule that starts at a learning rate of 0 and is not stepped for many iterations, or ends there long before the training."""
+    last = history.rates[-1] if history.rates else {}
+    since = int(last.get("iteration", 0))
+    if last.get("idle") and since and history.schedulers and 2 * since <= history.count > 2 * _IDLE:
+        text = f"The learning rate is 0 from iteration {since} on, and {history.count - since} steps so far have changed nothing."
+        return Sign(text, schedule_place(history) or place_of(history.schedulers[-1]), since)
     idle = list(takewhile(lambda i: i.rates and max(i.rates) == 0, history.iterations))
     if not idle or idle[-1].number < _IDLE or not history.schedulers:
         return None
     text = f"The learning rate is 0 up to iteration {idle[-1].number}: the schedule has not been stepped, and nothing is learned."
     record = history.schedulers[0]
     return Sign(text, stepping_place(history, _schedule_call(history, record)) or place_of(record))
+
+
+def _unread_setting(history: TrainingHistory) -> Sign | None:
+    """A setting that is given to an optimizer, or changed, under a name that this does not read."""
+    groups = [group for record in history.optimizers for group in record.get("groups", ())]
+    rates = {rate for iteration in history.iterations for rate in iteration.rates}
+    for name in history.iterations[-1].unread if len(history.iterations) >= _SEEN else ():
+        given = {i.unread[name] for i in history.iterations if name in i.unread}
+        used = rates if name == ".lr" else {group.get(name[1:]) for group in groups}
+        is_known = name[0] == "." and used != {None} and not given & used
+        if is_known or (_SETTING.search(name) and len(given) > 1 == len(rates)):
+            text = (
+                f"The program gives the optimizer {name.strip('.')} = {max(given):.3g} under a name that it does not read: its learning "
+                f"rate stays {max(rates):.3g}."
+            )
+            return Sign(text, assigned_place(history, name.strip(".")))
+    return None
 
 
 def _still_warming_up(history: TrainingHistory) -> Sign | None:
@@ -670,7 +696,8 @@ def _of_dropout(layer: ModelLayer, text: str, confidence: float) -> Sign:
 RELATIONS: Sequence[Row] = (
     Row("schedule_wrong", _schedule_by_batch, 0.92, "Step the scheduler once per epoch, or give it the number of all iterations."),
     Row("schedule_wrong", _schedule_by_epoch, 0.91, "Step the scheduler after each optimizer step, or give it the number of epochs."),
-    Row("schedule_wrong", _rate_is_zero, 0.93, "Step the scheduler after each optimizer step."),
+    Row("schedule_wrong", _rate_is_zero, 0.93, "Step the scheduler after each optimizer step, and let it last as long as the training."),
+    Row("schedule_wrong", _unread_setting, 0.94, "Set it in all optimizer.param_groups, under the name that the optimizer reads, such as lr."),
     Row("schedule_wrong", _still_warming_up, 0.93, "Let the warm-up take at most a tenth of the steps."),
     Row("schedule_wrong", _schedule_never, 0.8, "Call scheduler.step(), or remove the scheduler."),
 )  # fmt: skip

@@ -44,9 +44,6 @@ _OUTPUT = re.compile(
 )  # fmt: skip
 _POSITIVE = re.compile(r"(^|_)(pos|positives?|preferred|chosen|better|winner|clicked)(_|$)", re.I)
 _NEGATIVE = re.compile(r"(^|_)(neg|negatives?|rejected|worse|loser|corrupted)(_|$)", re.I)
-_TEMPERATURE = re.compile(r"^(temperature|temp|tau|t)$", re.I)
-_COOLS = re.compile(r"/ *\(?(self\.)?(temperature|temp|tau|T)\b", re.I)
-_NORMALIZES = ("cross_entropy", "softmax", "log_softmax", "logsumexp", "exp")
 _FALLS = re.compile(r"loss|err(or)?s?$|perplexity|ppl|mae|mse|rmse|nll", re.I)
 _GROWS = re.compile(r"acc(uracy)?|f1|auc|score|reward|iou|dice|map$|psnr|bleu|r2", re.I)
 _REORDERS = re.compile(r"(rand)?perm(utation|uted)?|argsort|shuffle|roll|flip(ud)?")
@@ -83,12 +80,7 @@ _HELD_OUT = re.compile(r"(^|_)(val|valid|validation|test|dev|holdout)(_|$)", re.
 _CLEARS = re.compile(
     r"zero_grad|\.grad\s*=(?!=)|grad(\.data)?\.(zero_|fill_|copy_)|clear_grad|\bdel .*\.grad\b"
 )
-_HELD_OUT_DATA = re.compile(
-    r"(^|_)(val|valid|validation|test|dev)(_?(loader|dataloader|data|dataset|dl|ds|set|iter|batches))?$",
-    re.I,
-)
 _ITEMS = ("__getitem__", "__getitems__", "__iter__", "collate", "collate_fn")
-_PASSES = ("forward", "call", "training_step")
 _CUTS = ("detach", "item", "tolist", "numpy", "detach_")
 
 
@@ -257,69 +249,6 @@ def _fitted_twice(program: ParsedFile) -> Broken:
             first[owner] = call
 
 
-def _dimensions_swapped(program: ParsedFile) -> Broken:
-    """Sizes in another order in a view: numbers are read in another order, not transposed."""
-    sizes: dict[tuple[ast.AST | None, str], list[str]] = {}
-    for node in program.nodes:
-        match node:
-            case ast.Assign(
-                [ast.Tuple(elements), *_],
-                ast.Attribute(ast.Name(owner), "shape")
-                | ast.Call(ast.Attribute(ast.Name(owner), "size")),
-            ):
-                sizes[program.function(node), owner] = list(map(last_name, elements))
-    for call in program.all_calls:
-        match call.func:
-            case ast.Attribute(ast.Name(owner), ("view" | "reshape") as name):
-                known = sizes.get((program.function(call), owner), [])
-                given = list(map(last_name, call.args))
-                distinct = len(set(known)) == len(known) and "_" not in known
-                if distinct and given != known and sorted(given) == sorted(known):
-                    text = f"{name} reinterprets the values of shape ({', '.join(known)}) as ({', '.join(given)}); only transpose swaps dimensions."
-                    yield text, call
-
-
-def _trained_on_held_out(program: ParsedFile) -> Broken:
-    """Losses of which each is minimized on validation or test data."""
-    found: list[tuple[str, ast.AST] | None] = []
-    for loss in _losses(program):
-        loop = next((outer for outer in program.around(loss) if isinstance(outer, ast.For)), None)
-        named = names_in(loop.iter, attributes=True) if loop else ()
-        if loop is not None and any(map(_HELD_OUT_DATA.search, named)):
-            found.append((f"The training iterates over {ast.unparse(loop.iter)[:60]}.", loop))
-            continue
-        calls = [use.node for use in reached(program, loss) if isinstance(use.node, ast.Call)]
-        masks = (
-            (_mask_of(call.args[0]), _mask_of(call.args[1]), call)
-            for call in calls
-            if len(call.args) > 1
-        )
-        of_mask = [
-            (f"The minimized loss is that of {mask}.", call)
-            for mask, other, call in masks
-            if mask == other and re.search(r"(^|_|\.)(val|test)_?(mask|idx|index)", mask)
-        ]
-        found.append(next(iter(of_mask), None))
-    if found and all(found):
-        yield from (broken for broken in found if broken is not None)
-
-
-def _masks_apart(program: ParsedFile, call: ast.Call) -> Broken:
-    """Outputs of some examples that are compared with labels of others."""
-    named = re.search(r"loss|criteri|entropy|nll|mse", last_name(call.func), re.I)
-    if named and len(call.args) > 1:
-        outputs, labels = map(_mask_of, call.args[:2])
-        chosen = all(re.search("mask|idx|index", name) for name in (outputs, labels))
-        if chosen and outputs != labels:
-            yield f"Outputs of {outputs} are compared with labels of {labels}.", call
-
-
-def _mask_of(node: ast.expr) -> str:
-    """What chooses examples of a value; empty where nothing does."""
-    is_masked = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name | ast.Attribute)
-    return ast.unparse(node.slice) if is_masked and isinstance(node, ast.Subscript) else ""
-
-
 # -- Loss ---------------------------------------------------------------------------------------
 
 
@@ -422,41 +351,6 @@ def _gradients_as_numbers(program: ParsedFile) -> Broken:
                 yield text, call
 
 
-def _clipped_upward(program: ParsedFile, call: ast.Call) -> Broken:
-    """A clipped surrogate that takes the better of both values: the clipping has no effect."""
-    name, parts = last_name(call.func), call.args
-    if name not in ("min", "max", "minimum", "maximum") or len(parts) != 2:
-        return
-    uses = [
-        program.behind(Use(part)) if isinstance(part, ast.Name) else Use(part) for part in parts
-    ]
-    made = [ast.unparse(use.node) if use is not None else "" for use in uses]
-    clipped = [bool(re.search(r"clamp|clip", source)) for source in made]
-    if sum(clipped) != 1 or not all(
-        re.search(r"adv|gae|gain|loss", source) and "ratio" in source for source in made
-    ):
-        return
-    negative = all(re.search(r"^\W*-|\* *\(?-", source) for source in made)
-    if name.startswith("max") != negative:
-        text = f"{name} of the clipped and the unclipped objective takes the {'worse loss' if negative else 'larger gain'}: the clipping has no effect."
-        yield text, call
-
-
-def _cooled_alone(program: ParsedFile, call: ast.Call) -> Broken:
-    """A temperature that only one of two distributions is divided by."""
-    named = last_name(call.func) + last_name(maker(program, call) or call)
-    if not re.search(r"kl_?div", named, re.I) or len(call.args) < 2:
-        return
-    cooled = []
-    for part in call.args[:2]:
-        calls = (u.node for u in islice(reached(program, part), 6) if isinstance(u.node, ast.Call))
-        softmax = next((u for u in calls if last_name(u.func) in ("softmax", "log_softmax")), None)
-        given = (softmax.args[:1] or [softmax.func]) if softmax is not None else []
-        cooled += [bool(_COOLS.search(ast.unparse(logits))) for logits in given]
-    if len(cooled) == 2 and cooled[0] != cooled[1]:
-        yield "Only one of the two distributions is divided by the temperature.", call
-
-
 def _fakes_alike(program: ParsedFile) -> Broken:
     """A generator that is trained toward the label that its discriminator gives to generated examples."""
     labels: dict[bool, list[tuple[float, ast.Call]]] = {True: [], False: []}
@@ -495,29 +389,6 @@ def _constant_label(program: ParsedFile, value: ast.expr) -> float | None:
                 number = constant(program, value)
                 return float(number) if isinstance(number, int | float) else None
     return None
-
-
-def _never_read(program: ParsedFile) -> Broken:
-    """The result of a layer that a forward pass stores under a name and never reads."""
-    for function in program.nodes:
-        if not isinstance(function, Function) or function.name not in _PASSES:
-            continue
-        read = {
-            n.id
-            for n in ast.walk(function)
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
-        }
-        for node in ast.walk(function):
-            value = node.value if isinstance(node, ast.Assign) else None
-            called = last_name(value.func) if isinstance(value, ast.Call) else ""
-            owner = program.owner(function)
-            is_method = called.startswith("_") or (owner and program.method(owner, called))
-            if not isinstance(node, ast.Assign) or not called or is_method:
-                continue
-            name = node.targets[0].id if isinstance(node.targets[0], ast.Name) else "_"
-            of_layer = ast.unparse(node.value).startswith("self.")
-            if of_layer and not name.startswith("_") and name not in read:
-                yield f"{name} is computed and never used.", node
 
 
 # -- Gradients and optimizers -----------------------------------------------------------------------
@@ -620,28 +491,6 @@ def _exchanged(program: ParsedFile, call: ast.Call) -> Broken:
                 return
 
 
-def _unpacked(program: ParsedFile, node: ast.Assign) -> Broken:
-    """Results that are given each other's names."""
-    target, call = node.targets[0], node.value
-    if not isinstance(target, ast.Tuple) or not isinstance(call, ast.Call):
-        return
-    function = program.defined(call)
-    if function is None or function.name == "__init__":
-        made = maker(program, call)
-        owner = program.class_of(made) if made is not None else None
-        function = program.method(owner, "forward") if owner is not None else None
-    inside = ast.walk(function) if function is not None else ()
-    returns = [n for n in inside if isinstance(n, ast.Return) and program.function(n) is function]
-    if len(returns) != 1 or not isinstance(returns[0].value, ast.Tuple):
-        return
-    given = [last_name(element) for element in target.elts]
-    returned = [last_name(element) for element in returns[0].value.elts]
-    for (n, a), (m, b) in combinations(enumerate(given), 2) if len(returned) == len(given) else ():
-        if a and b and a != b and (returned[n], returned[m]) == (b, a):
-            yield f"The results ({b}, {a}) are stored as ({a}, {b}).", node
-            return
-
-
 def _plateau(program: ParsedFile, call: ast.Call) -> Broken:
     """A schedule that waits for a loss to grow, or for an accuracy to fall."""
     if (
@@ -710,31 +559,6 @@ def _bare(node: ast.expr) -> ast.expr:
     return node.value if isinstance(node, ast.Subscript) else node
 
 
-def _cooled(program: ParsedFile, node: ast.BinOp) -> Broken:
-    """Scores that are multiplied by a temperature below 1."""
-    around = next(program.around(node), None)
-    if not isinstance(node.op, ast.Mult) or isinstance(around, ast.BinOp):
-        return
-    for factor in (node.left, node.right):
-        value = constant(program, factor) if _TEMPERATURE.match(last_name(factor)) else None
-        if not isinstance(value, float) or not 0 < value < 1:
-            continue
-        for outer in program.around(node):
-            is_argument = isinstance(outer, ast.Call) and last_name(outer.func) in _NORMALIZES
-            stored = last_name(outer.targets[0]) if isinstance(outer, ast.Assign) else ""
-            is_stored = bool(stored) and any(
-                last_name(call.func) in _NORMALIZES
-                and stored in [last_name(argument) for argument in call.args[:1]]
-                for call in program.all_calls
-            )
-            if is_argument or is_stored:
-                text = f"Scores are multiplied by {last_name(factor)} ({value:g}): a temperature must divide them."
-                yield text, node
-                return
-            if isinstance(outer, ast.stmt):
-                return
-
-
 def _of_rival(program: ParsedFile, node: ast.Assign) -> Broken:
     """An optimizer that has the name of one network and the parameters of its rival."""
     call = node.value
@@ -755,27 +579,6 @@ def _of_rival(program: ParsedFile, node: ast.Assign) -> Broken:
 
 def _words(text: str) -> set[str]:
     return {word.lower() for word in _WORDS.findall(text)}
-
-
-def _drawn_apart(program: ParsedFile, node: ast.Assign) -> Broken:
-    """Arrays that are put in order by two different draws in one statement."""
-    target, value = node.targets[0], node.value
-    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
-        return
-    own = zip(target.elts, value.elts, strict=False)
-    parts = [
-        v for t, v in own if isinstance(v, ast.Subscript) and last_name(t) == last_name(v.value)
-    ]
-    drawn = [any(map(_is_draw, ast.walk(part.slice))) for part in parts]
-    indices = {ast.unparse(part.slice) for part in parts}
-    if len(parts) > 1 and (sum(drawn) > 1 or (any(drawn) and len(indices) > 1)):
-        text = f"{ast.unparse(target)} are put in different orders: labels no longer belong to their inputs."
-        yield text, node
-
-
-def _is_draw(node: ast.AST) -> bool:
-    name = last_name(node.func) if isinstance(node, ast.Call) else ""
-    return re.fullmatch(r"(rand)?perm(utation)?", name) is not None
 
 
 def reordered(history: TrainingHistory) -> tuple[str, SourceLine] | None:
@@ -934,21 +737,12 @@ CONTRACTS: Sequence[Contract] = (
     Contract("augmentation_wrong", _of_nodes(ast.Call, _drawn_alike), "Create the generator once, outside of what runs for each batch or example."),
     Contract("augmentation_wrong", _moved_alone, "Transform the image and its target with the same random choice."),
     Contract("preprocessing_mismatch", _fitted_twice, "Fit on the training data alone, and transform the other data."),
-    Contract("input_invalid", _dimensions_swapped, "Use transpose, permute or einops.rearrange."),
-    Contract("data_leaked", _trained_on_held_out, "Train on the training data, and evaluate on these."),
-    Contract("labels_wrong", _of_nodes(ast.Call, _masks_apart), "Index outputs and labels with the same mask."),
-    Contract("labels_wrong", _of_nodes(ast.Assign, _drawn_apart), "Put inputs and labels in order with the same permutation."),
     Contract("loss_wrong", _of_nodes(ast.Call, _exchanged), _COMPARE),
-    Contract("loss_wrong", _of_nodes(ast.Assign, _unpacked), _COMPARE),
     Contract("loss_wrong", _of_nodes(ast.BinOp, _masked), _COMPARE),
-    Contract("loss_wrong", _of_nodes(ast.BinOp, _cooled), "Divide by the temperature."),
-    Contract("loss_wrong", _of_nodes(ast.Call, _cooled_alone), "Divide the logits of both by the temperature."),
     Contract("loss_wrong", _unended, "Multiply the value of the next state by 1 - done."),
     Contract("loss_wrong", _of_nodes(ast.For, _summed_forward), "Go through the rewards in reverse order."),
     Contract("loss_wrong", _constant_terms, "Compute the term from what the model returned, without detach(), item() or .data."),
-    Contract("layer_unused", _never_read, "Use it in what follows, or remove the layer."),
     Contract("loss_wrong", _gradients_as_numbers, "Pass create_graph=True."),
-    Contract("loss_wrong", _of_nodes(ast.Call, _clipped_upward), "Take the minimum of both objectives, and minimize its negative."),
     Contract("loss_wrong", _fakes_alike, "Train the generator toward the label of real examples."),
     Contract("optimizer_wrong", _made_again, "Create the optimizer once, before the loop."),
     Contract("schedule_wrong", _of_nodes(ast.Call, _plateau), 'Use mode="min" for a loss and mode="max" for what should grow.'),

@@ -333,6 +333,19 @@ def blending_place(history: TrainingHistory, name: str = "") -> SourceLine | Non
     return None
 
 
+def averaging_place(history: TrainingHistory) -> SourceLine | None:
+    """The loop that writes to parameters, and only to them, without gradients: that of an average."""
+    for program in sources(history):
+        for loop in program.nodes:
+            if isinstance(loop, ast.For) and "parameters" in ast.unparse(loop.iter):
+                text = ast.unparse(loop)
+                if ".grad" not in text and re.search(
+                    r"\.(mul_|lerp_|copy_|add_)\(|\.data = ", text
+                ):
+                    return program.place(loop)
+    return None
+
+
 def decays_of_copies(history: TrainingHistory) -> Iterator[tuple[float, SourceLine]]:
     """The decay of each average of weights that the source computes, ``1 - decay`` or the weight of ``lerp_``."""
     for program, loop in _blending(history):

@@ -170,6 +170,20 @@ def schedule_place(history: TrainingHistory) -> SourceLine | None:
     return _first_setting(made, _SCHEDULE)
 
 
+def assigned_place(history: TrainingHistory, name: str) -> SourceLine | None:
+    """The first statement that assigns to an item or an attribute of this name."""
+    paths = dict.fromkeys(p.path for r in history.optimizers if (p := place_of(r)) is not None)
+    for program in filter(None, map(parsed, paths)):
+        for node in program.nodes:
+            targets = node.targets if isinstance(node, ast.Assign) else ()
+            if any(
+                isinstance(t, ast.Subscript | ast.Attribute) and last_name(t) == name
+                for t in targets
+            ):
+                return program.place(node)
+    return None
+
+
 def clipping_place(history: TrainingHistory) -> SourceLine | None:
     """The line that set the limit at which gradients are clipped."""
     made = next(map(place_of, history.clips), None)

@@ -42,6 +42,11 @@ _STATISTICS = (
 )
 """Operators by which a program may compute statistics of a batch, as a normalization of its own does."""
 
+_FILLS = ("masked_fill", "masked_fill_")
+_LARGEST, _SMALLEST = ("max", "amax"), ("min", "amin")
+_WEIGHS = ("_softmax", "_safe_softmax", "_log_softmax")
+_LEAST_WEIGHT = 0.01
+"""Of all that a mask excludes, on average: a penalty instead of an exclusion leaves less."""
 _RESHAPES = ("view", "_unsafe_view", "_reshape_alias")
 Fact = dict[str, Any]
 
@@ -137,6 +142,8 @@ class _Comparison:
         self._cut: Operator | None = None
         self._ahead: Operator | None = None
         self._compared: list[tuple[Operator, dict[str, Any], bool]] = []
+        self._filled: dict[int, tuple[Operator, torch.Tensor]] = {}
+        self._chosen: list[Fact] = []
         for name, world in self._worlds.items():
             self._touched[name] |= {*world.inside, *world.outside}
 
@@ -161,7 +168,7 @@ class _Comparison:
                 self._of_cut,
             )
             for fact in find(alive)
-        ]
+        ] + self._chosen[:1]
 
     # While it is computed -------------------------------------------------------------------------
 
@@ -185,6 +192,7 @@ class _Comparison:
         self._note_mixing(operator, outputs, masks, values)
         self._note_ahead(operator, outputs, masks)
         self._note_cut(operator, outputs, masks)
+        self._note_filled(operator, outputs, values[0])
         if not operator.inside and len(self._compared) < _MOST_COMPARED:
             self._note_compared(operator, outputs, values)
 
@@ -265,6 +273,19 @@ class _Comparison:
                 found[name] = changed(first, other)
         shapes = [self._shape(number, values[0]) for number in operator.inputs]
         self._compared.append((operator, found, _spreads(list(first.shape), shapes)))
+
+    def _note_filled(self, operator: Operator, outputs: Sequence[int], values: Any) -> None:
+        """Notes elements that a mask has filled, and where the largest, the smallest or weights are those of filled ones."""
+        if operator.name in _FILLS and outputs:
+            mask = values.get(operator.inputs[1], self._tape.leaves.get(operator.inputs[1]))
+            filled = values[outputs[0]]
+            if filled.is_floating_point():
+                self._filled[outputs[0]] = operator, mask.expand_as(filled).clone()
+        elif operator.inputs and operator.inputs[0] in self._filled and set(outputs) & self._useful:
+            fill, mask = self._filled[operator.inputs[0]]
+            if _chooses_filled(operator, values[operator.inputs[0]], mask, values[outputs[0]]):
+                at = {"filled": fill.place, "inside": operator.inside}
+                self._chosen.append(_fact("chooses_filled", operator, **at))
 
     def _shape(self, number: int, values: Mapping[int, torch.Tensor]) -> list[int]:
         return list(values.get(number, self._tape.leaves.get(number, torch.empty(0))).shape)
@@ -373,6 +394,33 @@ class _Comparison:
     def _of_cut(self, alive: set[str]) -> Iterable[Fact]:
         if CUT in alive and self._subject.loss in self._touched[CUT] and self._cut is not None:
             yield _fact("cuts_gradients", self._cut, parameters=len(self._subject.without))
+
+
+def _chooses_filled(
+    operator: Operator, values: torch.Tensor, mask: torch.Tensor, result: torch.Tensor
+) -> bool:
+    """Whether an operator that chooses or weighs elements along a dimension chooses those that a mask has filled."""
+    dimension = operator.flat[1] if len(operator.flat) > 1 else None
+    if type(dimension) is not int or not -values.dim() <= dimension < values.dim():
+        return False
+    rows = mask.any(dimension) & ~mask.all(dimension)
+    if int(rows.sum()) < _LEAST:
+        return False
+    if operator.name in _WEIGHS:
+        weights = result.exp() if operator.name == "_log_softmax" else result
+        return bool((weights * mask).sum(dimension)[rows].mean() > _LEAST_WEIGHT)
+    if operator.name not in _LARGEST + _SMALLEST:
+        return False
+    largest = operator.name in _LARGEST
+    worst = float("-inf" if largest else "inf")
+    best, filled = (
+        part.amax(dimension) if largest else part.amin(dimension)
+        for part in (values.masked_fill(mask, worst), values.masked_fill(~mask, worst))
+    )
+    # Where both are equal, as after collapse, it is open which one was chosen.
+    decided = rows & (best != filled)
+    chosen = (result.reshape(best.shape) == filled)[decided]
+    return bool(chosen.all()) and 2 * int(decided.sum()) >= int(rows.sum())
 
 
 def _fact(name: str, operator: Operator | None, **numbers: Any) -> Fact:
