@@ -137,7 +137,7 @@ class Components:
 
     def unread(self) -> dict[str, float]:
         """Numbers that a program has given to optimizers of torch under names that these do not read."""
-        found = {}
+        found = dict[str, float]()
         for optimizer in self.optimizers()[:MOST_OPTIMIZERS]:
             if type(optimizer).__module__.startswith("torch.optim."):
                 group = optimizer.param_groups[0]

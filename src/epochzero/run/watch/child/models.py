@@ -175,11 +175,11 @@ class Models:
         """Numbers of models that would evaluate with the statistics that their first normalization over the batch was made with."""
         found = []
         for number, root in self._living():
-            parts = (p for p in structure.inner(root).modules() if not p.training)
-            first = next((p for p in parts if getattr(p, "running_mean", None) is not None), None)
-            if first is not None and structure.has_values(first.running_mean):
-                is_made = not first.running_mean.any() and (first.running_var == 1).all()
-                found += [number] if is_made else []
+            parts: Iterable[Any] = (p for p in structure.inner(root).modules() if not p.training)
+            means = (getattr(part, "running_mean", None) for part in parts)
+            first = next((of for of in means if isinstance(of, torch.Tensor)), None)
+            if first is not None and structure.has_values(first) and not bool(first.any()):
+                found.append(number)
         return found
 
     def unheld(self, optimizers: Iterable[Any]) -> list[str]:
