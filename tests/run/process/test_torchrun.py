@@ -78,7 +78,8 @@ def test_a_rank_that_is_ended_for_another_says_so(kept: Kept, tmp_path: Path) ->
     states = {
         rank.rank: (rank.state, [event["what"] for event in rank.events]) for rank in attempt.ranks
     }
-    assert states[0] == ("ended", ["signal", "ended_for_rank"])
+    told = [event for rank in attempt.ranks for event in rank.events]
+    assert states[0] == ("ended", ["signal", "ended_for_rank"]), told
     assert states[1][0] == "failed"
     database.close()
 
