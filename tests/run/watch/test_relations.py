@@ -1307,6 +1307,22 @@ def test_a_warmup_that_outlasts_the_training(length: int, found: set[str]) -> No
     assert words(train) == found
 
 
+def test_a_warm_up_whose_end_was_not_observed() -> None:
+    def train() -> None:
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), 0.05)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, step / 60))
+        for _ in range(100):
+            functional.mse_loss(model(torch.randn(16, 4)), torch.randn(16, 1)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            schedule.step()
+
+    history = history_of(train)
+    seldom = (*(i for i in history.iterations if i.number < 40), history.iterations[-1])
+    assert violations(replace(history, iterations=seldom)) == []
+
+
 def test_weights_of_an_attention_that_are_no_numbers() -> None:
     softmax = {"function": "softmax", "dim": 2, "shape": [4, 6, 6], "place": ["t.py", 1, ""],
                "future": "nan", "padding": "nan", "padded": 0.4}  # fmt: skip

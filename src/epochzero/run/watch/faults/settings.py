@@ -332,6 +332,8 @@ def _still_warming_up(history: TrainingHistory) -> Sign | None:
         or not history.ended
         or not history.schedulers
         or rates[-1, 0] < 0.8 * history.count
+        # Where the middle was not observed, the warm-up may have ended at any time since.
+        or np.diff(rates[:, 0]).max() > 0.25 * history.count
     ):
         return None
     values, last = rates[:, 1], float(rates[-1, 1])
