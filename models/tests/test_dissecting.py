@@ -153,7 +153,7 @@ def test_a_guard_names_the_wrong_type_of_an_argument(
     for model, message in (("net.pt", "not str; .*load_model"), (program, r"its module\(\)")):
         with pytest.raises(InputError, match=f"must be a torch.nn.Module, .*{message}"):
             Guard(model, dissection.dissector)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="directory of one, not int"):
+    with pytest.raises(InputError, match="Dissector or its directory, not int"):
         Guard(net, 5)  # type: ignore[arg-type]
     array = data[1].inputs[:2].numpy()
     guard = Guard(net, dissection.dissector)
