@@ -58,7 +58,7 @@ def main() -> None:
         with ThreadPoolExecutor(AT_ONCE) as pool:
             rows = list(pool.map(lambda name: _played(name, described[name], copy), together))
         for name in described.keys() - {*together}:
-            # These fill the GPU. What was measured before a time limit is kept.
+            # These jobs fill the GPU, so they run one by one; each result is saved in case the time limit ends this part.
             rows.append(_played(name, described[name], copy))
             _save(rows, options)
     numbers = _save(rows, options)

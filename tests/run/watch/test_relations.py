@@ -6,6 +6,7 @@ import copy
 import runpy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -587,7 +588,7 @@ def test_a_rank_that_trains_alone_before() -> None:
                 ).backward()
                 optimizer.step()
 
-    ranks = [history_of(lambda before=before: train(before)) for before in (4, 0)]  # type: ignore[misc]
+    ranks = [history_of(partial(train, before)) for before in (4, 0)]
     together = replace(ranks[0], ranks={1: ranks[1]})
     assert not [finding for finding in violations(together) if finding.word == "ranks_differ"]
 
