@@ -71,7 +71,9 @@ def enter(gpus: Sequence[Mapping[str, Any]], world: Mapping[str, int]) -> Iterat
         emptied = partial(faked.trace.mark, "empty cache")
         stack.enter_context(pretended(gpus, faked.trace.memory, emptied))
         stack.enter_context(_tensors_read(faked))
-        stack.enter_context(_torch_as_on_a_gpu(mode, capability, faked))
+        stack.enter_context(_tensors_as_on_a_gpu(mode, faked))
+        stack.enter_context(_kernels_as_on_a_gpu(capability, faked))
+        stack.enter_context(_fakes_as_tensors())
         stack.enter_context(imagined(world, faked.assume, faked.trace.exchanged))
         stack.enter_context(first_replica())
         stack.enter_context(by_shape(faked.saved.__setitem__))
@@ -145,16 +147,11 @@ def _tensors_read(faked: FakeGpuFacts) -> Iterator[None]:
 
 
 @contextmanager
-def _torch_as_on_a_gpu(
-    mode: FakeGpu, capability: tuple[int, int], faked: FakeGpuFacts
-) -> Iterator[None]:
-    """The few places where torch itself must treat the fakes as real."""
-    dispatch: Any = FakeTensorMode.__torch_dispatch__
+def _tensors_as_on_a_gpu(mode: FakeGpu, faked: FakeGpuFacts) -> Iterator[None]:
+    """Tensors, parameters and storages where torch itself must treat the fakes as real."""
     swap: Any = torch.utils.swap_tensors
     make, typed = torch.nn.Parameter.__new__, torch.Tensor.type
     address: Any = torch.UntypedStorage.data_ptr
-    classify: Any = torch.ctc_loss
-    attend = torch.nn.functional.scaled_dot_product_attention
     resize: Any = torch.UntypedStorage.resize_
     data: Any = vars(torch._C.TensorBase)["data"]
 
@@ -191,6 +188,30 @@ def _torch_as_on_a_gpu(
         faked.trace.resized(self)
         return result
 
+    methods = {
+        "pin_memory": lambda self, *a: self,
+        "is_pinned": lambda self, *a: False,
+        "type": as_type,
+        "share_memory_": lambda self: self,
+        "record_stream": lambda self, stream: None,
+    }
+    storages = {"data_ptr": pointer, "resize_": resized}
+    with (
+        replaced(torch.utils, {"swap_tensors": swap_tensors}),
+        replaced(torch.nn.Parameter, {"__new__": staticmethod(parameter)}),
+        replaced(torch.Tensor, methods),
+        replaced(FakeTensor, {"data": property(get_data, set_data)}),
+        replaced(torch.UntypedStorage, storages),
+    ):
+        yield
+
+
+@contextmanager
+def _kernels_as_on_a_gpu(capability: tuple[int, int], faked: FakeGpuFacts) -> Iterator[None]:
+    """Kernels that have no shapes of their own, and compilation, which is left out."""
+    classify: Any = torch.ctc_loss
+    attend = torch.nn.functional.scaled_dot_product_attention
+
     def temporal(
         log_probs: Any, targets: Any, given: Any, wanted: Any, *rest: Any, **options: Any
     ) -> Any:
@@ -205,53 +226,43 @@ def _torch_as_on_a_gpu(
         faked.trace.compiled()
         return model if model is not None else lambda function: function
 
-    with ExitStack() as stack:
-        stack.enter_context(replaced(torch.utils, {"swap_tensors": swap_tensors}))
-        stack.enter_context(replaced(torch.nn.Parameter, {"__new__": staticmethod(parameter)}))
-        stack.enter_context(replaced(torch, {"compile": uncompiled, "ctc_loss": temporal}))
-        stack.enter_context(
-            replaced(torch.nn.Module, {"compile": lambda self, *a, **k: uncompiled(self)})
-        )
-        pinned = {
-            "pin_memory": lambda self, *a: self,
-            "is_pinned": lambda self, *a: False,
-            "type": as_type,
-            "share_memory_": lambda self: self,
-            "record_stream": lambda self, stream: None,
-        }
-        stack.enter_context(replaced(torch.Tensor, pinned))
-        stack.enter_context(replaced(FakeTensor, {"data": property(get_data, set_data)}))
-        stack.enter_context(
-            replaced(torch.UntypedStorage, {"data_ptr": pointer, "resize_": resized})
-        )
-        stack.enter_context(
-            replaced(
-                torch.nn.functional,
-                {"scaled_dot_product_attention": attention(capability, attend)},
-            )
-        )
-        # bitsandbytes takes this when it is imported; a CPU build of torch lacks it.
-        stack.enter_context(replaced(torch._C, {"_cuda_getCurrentRawStream": lambda device: 0}))
-        # What a fake raises is the program's to see; torch would print it too.
-        stack.enter_context(replaced(fake_tensor.log, {"disabled": True}))
-        stack.enter_context(replaced(fake_tensor, {"init_gpu_context": lambda device: None}))
-        stack.enter_context(
-            replaced(
-                FakeTensorMode,
-                {
-                    "__torch_dispatch__": inspect.unwrap(dispatch),
-                    "avoid_device_init": property(lambda self: True),
-                    "__deepcopy__": lambda self, memo: self,
-                },
-            )
-        )
-        # The one kernel of a whole encoder layer (for evaluation) has no shapes.
-        fast = torch.backends.mha.get_fastpath_enabled()
-        torch.backends.mha.set_fastpath_enabled(False)
-        stack.callback(torch.backends.mha.set_fastpath_enabled, fast)
-        # Optimizers take their list form for the types that they know.
-        from torch.optim import optimizer
+    functional = {"scaled_dot_product_attention": attention(capability, attend)}
+    # The one kernel of a whole encoder layer (for evaluation) has no shapes.
+    fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with (
+            replaced(torch, {"compile": uncompiled, "ctc_loss": temporal}),
+            replaced(torch.nn.Module, {"compile": lambda self, *a, **k: uncompiled(self)}),
+            replaced(torch.nn.functional, functional),
+            # bitsandbytes takes this when it is imported; a CPU build of torch lacks it.
+            replaced(torch._C, {"_cuda_getCurrentRawStream": lambda device: 0}),
+        ):
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
 
-        optimizer._foreach_supported_types.append(FakeTensor)
-        stack.callback(optimizer._foreach_supported_types.remove, FakeTensor)
-        yield
+
+@contextmanager
+def _fakes_as_tensors() -> Iterator[None]:
+    """The fakes of torch itself: no GPU is initialized for them, and optimizers know their type."""
+    from torch.optim import optimizer
+
+    dispatch: Any = FakeTensorMode.__torch_dispatch__
+    methods = {
+        "__torch_dispatch__": inspect.unwrap(dispatch),
+        "avoid_device_init": property(lambda self: True),
+        "__deepcopy__": lambda self, memo: self,
+    }
+    # Optimizers take their list form for the types that they know.
+    optimizer._foreach_supported_types.append(FakeTensor)
+    try:
+        with (
+            # What a fake raises is the program's to see; torch would print it too.
+            replaced(fake_tensor.log, {"disabled": True}),
+            replaced(fake_tensor, {"init_gpu_context": lambda device: None}),
+            replaced(FakeTensorMode, methods),
+        ):
+            yield
+    finally:
+        optimizer._foreach_supported_types.remove(FakeTensor)
