@@ -30,6 +30,7 @@ PAIRED = (
     "blind_3",
     "blind_4",
     "blind_5",
+    "blind_6",
 )
 """Collections of healthy trainings in ``healthy``, with faults and variants of them in ``cases.toml``."""
 EVALUATIONS = WATCH / "evaluations.json"
