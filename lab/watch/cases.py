@@ -23,6 +23,7 @@ PAIRED = (
     "relations",
     "ranks",
     "ranks_2",
+    "ranks_3",
     "silent",
     "objectives",
     "blind",
