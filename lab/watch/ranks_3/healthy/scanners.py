@@ -55,7 +55,7 @@ def layer(before, after):
 
 
 class Segmenter(nn.Sequential):
-    def __init__(self, width=10):
+    def __init__(self, width=8):
         super().__init__(
             layer(1, width), layer(width, width), layer(width, width), nn.Conv2d(width, 1, 1)
         )
@@ -92,9 +92,9 @@ model = Segmenter()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.8, momentum=0.9)
 best, kept = float("inf"), copy.deepcopy(model.state_dict())
 
-for epoch in range(6):
+for epoch in range(5):
     model.train()
-    for batch in torch.randperm(len(train_x), generator=generator)[:320].split(BATCH):
+    for batch in torch.randperm(len(train_x), generator=generator)[:256].split(BATCH):
         loss = binary_cross_entropy_with_logits(model(train_x[batch]), train_y[batch])
         optimizer.zero_grad()
         loss.backward()

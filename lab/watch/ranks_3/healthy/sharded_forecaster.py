@@ -1,4 +1,4 @@
-"""Forecasts of the load of a grid with a small transformer whose parameters are sharded over two ranks."""
+"""Forecasts of the load of two grids, a grid per rank, with a small transformer whose parameters are sharded."""
 
 import math
 
@@ -43,15 +43,16 @@ class Forecaster(nn.Module):
         return self.leave(x[:, -1])
 
 
-def load(days, generator):
-    hours = torch.arange(24 * days)
+def load(days, grid, generator):
+    """The second grid consumes more, and later in the day."""
+    hours = torch.arange(24 * days) - 5 * grid
     daily = torch.sin(2 * math.pi * hours / 24) + 0.5 * torch.sin(4 * math.pi * hours / 24 + 1)
     weekly = 0.6 * torch.cos(2 * math.pi * hours / 168)
     drift = torch.zeros(len(hours))
     shocks = 0.15 * torch.randn(len(hours), generator=generator)
     for t in range(1, len(hours)):
         drift[t] = 0.9 * drift[t - 1] + shocks[t]
-    return daily * (1 + 0.3 * weekly) + weekly + drift
+    return (daily * (1 + 0.3 * weekly) + weekly + drift) * (1 + 0.8 * grid) + grid
 
 
 def windows(series):
@@ -64,20 +65,21 @@ rank, world = dist.get_rank(), dist.get_world_size()
 mesh = init_device_mesh("cpu", (world,))
 torch.manual_seed(SEED)
 generator = torch.Generator().manual_seed(SEED)
-train, test = windows(load(120, generator)), windows(load(40, generator))
+train = windows(load(60, rank, torch.Generator().manual_seed(SEED + 1 + rank)))
+test = windows(torch.cat([load(20, grid, generator) for grid in range(world)]))
 
 model = Forecaster()
 for block in model.blocks:
     fully_shard(block, mesh=mesh)
 fully_shard(model, mesh=mesh)
 optimizer = torch.optim.AdamW(model.parameters(), lr=4e-3, weight_decay=0.01, foreach=False)
-scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=60)
+scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=44)
 
 step = 0
 for _ in range(2):
     model.train()
-    order = torch.randperm(len(train[0]), generator=generator)[: 30 * ACCUMULATE * world * 16]
-    batches = order[rank::world].split(16)
+    order = torch.randperm(len(train[0]), generator=generator)[: 22 * ACCUMULATE * 16]
+    batches = order.split(16)
     total = 0.0
     for i, batch in enumerate(batches):
         last = (i + 1) % ACCUMULATE == 0
