@@ -3,8 +3,8 @@
 # make quick  check style, run the tests that need no torch, database or browser
 # make test-slurm  run the tests that need a Slurm: as root, with Debian's slurm-wlm and munge
 # make bench  measure everything that the README claims
-# make gpu    measure on a GPU what only a GPU can show, in ten minutes; GPU_PYTHON=... has torch for CUDA;
-#             GPU_OPTIONS=--stand-in tries it on the CPU
+# make gpu    measure on a GPU what only a GPU can show, in ten minutes, with a Python that has torch for CUDA
+#             (GPU_PYTHON=..., or any that is found), or installs it; GPU_OPTIONS=--stand-in tries it on the CPU
 # make docs   regenerate the pages of signatures, rules and figures
 # make site   build the documentation site into build/site and check its links
 
@@ -50,20 +50,10 @@ types: $(VENV)/dev
 bench: $(VENV)/bench
 	$(BIN)/python bench/run.py
 
-# Without GPU_PYTHON, the latest torch for CUDA is installed in an environment of its own. An older driver needs an older build.
+# Standard library only: a machine with a GPU may have no network.
 GPU_OUT ?= gpu-results
-ifdef GPU_PYTHON
 gpu:
-	$(GPU_PYTHON) bench/gpu.py --out $(GPU_OUT) $(GPU_OPTIONS)
-else
-gpu: $(VENV)/gpu
-	$(VENV)/gpu/bin/python bench/gpu.py --out $(GPU_OUT) $(GPU_OPTIONS)
-endif
-
-$(VENV)/gpu: $(VENV)/python pyproject.toml
-	$(PYTHON) -m venv $@
-	$@/bin/pip install --quiet --disable-pip-version-check --editable '.[gpu]' torch transformers accelerate peft bitsandbytes torch-preflight
-	@touch $@
+	@$(PYTHON) bench/gpu/install.py $(VENV)/gpu --out $(GPU_OUT) $(GPU_OPTIONS)
 
 docs: $(VENV)/core
 	$(BIN)/python docs/catalog.py

@@ -332,7 +332,12 @@ def commit() -> str:
 
     def git(*arguments: str) -> str:
         command = ("git", "-C", str(REPOSITORY), *arguments)
-        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+        try:
+            return subprocess.run(
+                command, capture_output=True, text=True, check=False
+            ).stdout.strip()
+        except OSError:  # git is not installed.
+            return ""
 
     head = git("rev-parse", "HEAD")
     return (

@@ -1,16 +1,17 @@
 """What only a GPU can show, in one call of a few minutes, part by part.
 
+    make gpu [GPU_OUT=DIR] [GPU_PYTHON=...] [GPU_OPTIONS="--parts memory,failures"]
     python bench/gpu.py --out DIR [--parts memory,failures] [--stand-in]
 
-Each part is a process of its own with a time limit and a result file, so that a run that is cut off counts for what it
-finished. ``DIR/gpu.tar.gz`` is rewritten after each part; it has the result files, the recorded logs of
-``lab/gpu`` and the output of each part. ``--stand-in`` runs the same without a GPU: on the CPU, and for memory on
-the simulated GPU, with longer limits. What it writes proves that the parts work, and nothing about a GPU; each
-result file says so, and ``gpu_stand_in.json`` lists how each part ended.
+``make gpu`` first finds or installs a torch that sees a GPU (``gpu/install.py``). Each part is a process of its own with a time
+limit and result files, so that a run that is cut off counts for what it finished. ``DIR/gpu.tar.gz`` is rewritten after each
+part; it has the result files, the recorded logs of ``lab/gpu`` and the output of each part. ``--stand-in`` runs the same without
+a GPU: on the CPU, and for memory on the simulated GPU, with longer limits. What it writes proves that the parts work, and
+nothing about a GPU; each result file says so.
 
-The exit code is 0 only if all parts, or those of ``--parts``, measured all that they planned; 77 if others were skipped because
-something is missing, such as a second GPU; and 1 if a part measured only some of its cases or nothing, reached its time limit, or
-did not start. ``results/parts.json`` says it of each part.
+``results/parts.json`` and the last lines of the output say of each part: measured, skipped, failed, cut off or not started, and
+why. The exit code is 0 only if all parts, or those of ``--parts``, measured all that they planned; 77 if others were skipped
+because something is missing, such as a second GPU; and 1 otherwise. No process of a part outlives it.
 """
 
 from __future__ import annotations
@@ -18,30 +19,39 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import time
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 # The Python that has torch need not have EpochZero.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
-from common import SKIPPED, STAND_IN, measured_before, save
+from common import SKIPPED, STAND_IN
+
+from epochzero.platform import adopt_orphans
+from epochzero.run.process.tree import descendants, end_descendants, send
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parent
 SLOWER = 20
 """So much longer is each limit without a GPU."""
-MEASURED = "measured"
+MEASURED, RUNNING = "measured", "running"
 _ENDS = {0: MEASURED, SKIPPED: "skipped"}
 """Of a part, by exit code."""
+_CHANGING = (
+    "CUBLAS_WORKSPACE_CONFIG", "CUDA_LAUNCH_BLOCKING", "NVIDIA_TF32_OVERRIDE", "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF",
+    "PYTORCH_NO_CUDA_MEMORY_CACHING", "TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE",
+)  # fmt: skip
+"""Variables of the shell that would change what is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +66,7 @@ class Part:
         device: whether it takes ``--device``.
         timed: whether it measures time or the memory of the whole GPU, so that nothing else may run.
         small: arguments for the stand-in, whose numbers say nothing.
+        needs: modules besides torch without which it measures nothing.
     """
 
     name: str
@@ -65,24 +76,82 @@ class Part:
     device: bool = False
     timed: bool = True
     small: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
 
 PARTS = (
     # What has not been measured on a GPU comes first, since the time for all may end before the last.
-    Part("memory", ("memory_gpu.py",), 170, stand_in=True, timed=False, small=("--only", "image.py")),
+    Part("memory", ("memory_gpu.py",), 230, stand_in=True, timed=False, needs=("transformers",)),
     Part("failures", ("gpu/failures.py", "--which", "together"), 130, stand_in=True, timed=False),
     Part("replay", ("gpu/replays.py",), 130, device=True, timed=False),
     Part("samples", ("gpu/samples.py",), 60, stand_in=True),
     Part("full", ("gpu/failures.py", "--which", "alone"), 130, stand_in=True),
     Part("capture", ("capture_overhead.py", "--steps", "40", "--models", "resnet18", "gpt2"), 90, device=True, small=("--steps", "1", "--models", "resnet18")),
     Part("watch", ("watch_overhead.py", "--steps", "24", "--models", "resnet18", "gpt2"), 90, device=True, small=("--steps", "1")),
-    Part("fit", ("survive.py",), 80, device=True, small=("--steps", "2", "--size", "8")),
+    Part("fit", ("survive.py",), 80, device=True, small=("--steps", "2", "--size", "8"), needs=("accelerate",)),
     Part("hang", ("gpu/nccl_hang.py",), 60, stand_in=True),
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a part ended, why, and what it took; of processor time, that of processes which its own waited for."""
+
+    end: str = "not started"
+    why: str = "the time for all parts was over"
+    seconds: float = 0.0
+    processor_seconds: float = 0.0
+
+
+class Started:
+    """A part that runs."""
+
+    def __init__(self, part: Part, command: Sequence[str], limit: float, work: Path) -> None:
+        self.part, self._limit = part, limit
+        self._began = time.monotonic()
+        self._output = work / "output" / f"{part.name}.txt"
+        environment = {
+            **{name: value for name, value in os.environ.items() if name not in _CHANGING},
+            "EPOCHZERO_BENCH_RESULTS": str(work / "results"),
+            "EPOCHZERO_BENCH_LAB": str(work / "lab"),
+            "HF_HUB_OFFLINE": "1",  # No part loads anything; without a network, asking takes minutes.
+            "PYTHONPATH": os.pathsep.join(
+                filter(None, (str(REPOSITORY / "src"), os.environ.get("PYTHONPATH")))
+            ),
+            "PYTHONUNBUFFERED": "1",
+        }
+        if (
+            not part.timed
+        ):  # A dozen processes run at a time, each of which would start as many threads as cores.
+            environment.setdefault("OMP_NUM_THREADS", "2")
+        with self._output.open("wb") as stream:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT, env=environment, cwd=work,
+                start_new_session=True,
+            )  # fmt: skip
+
+    def ended(self) -> End | None:
+        """How it ended; None while it runs and may."""
+        taken = time.monotonic() - self._began
+        if late := taken > self._limit:
+            # Jobs have sessions of their own; one that fills the GPU would spoil the next part.
+            send(signal.SIGKILL, [self._process.pid, *descendants(self._process.pid)])
+        pid, status, used = os.wait4(self._process.pid, 0 if late else os.WNOHANG)
+        if not pid:
+            return None
+        code = self._process.returncode = os.waitstatus_to_exitcode(status)
+        lines = self._output.read_text(encoding="utf-8", errors="replace").splitlines() or [""]
+        end, why = _ENDS.get(code, "failed"), "" if code == 0 else lines[-1][:300]
+        if end == "failed":
+            why = f"exit code {code}: {why}"
+        if late:
+            end, why = "cut off", f"it reached its limit of {self._limit:.0f} s"
+        print("\n".join([f"=== {self.part.name}", *(line[:200] for line in lines[-8:])]), flush=True)  # fmt: skip
+        return End(end, why, round(taken, 1), round(used.ru_utime + used.ru_stime, 1))
+
+
 def main() -> None:
-    """Runs the parts one after the other."""
+    """Runs the parts, those that measure time one after the other."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--parts", default=",".join(part.name for part in PARTS))
@@ -91,9 +160,10 @@ def main() -> None:
         "--seconds", type=float, default=600, help="for all parts together, with a GPU"
     )
     parser.add_argument("--estimates", type=Path, help="of memory_gpu.py --estimate")
-    here = Path(sys.prefix) if find_spec("torch_preflight") else None
-    parser.add_argument("--rivals", type=Path, default=here, help="environment with torch-preflight; default: this one, if it has it")  # fmt: skip
     options = parser.parse_args()
+    wanted = options.parts.split(",")
+    if unknown := set(wanted) - {part.name for part in PARTS}:
+        parser.error(f"unknown parts: {', '.join(sorted(unknown))}")
     options.out.mkdir(parents=True, exist_ok=True)
     out = options.out.resolve()
     work = out.parent / f"{out.name}-work"
@@ -101,36 +171,85 @@ def main() -> None:
         (work / folder).mkdir(parents=True, exist_ok=True)
     if options.stand_in:
         os.environ |= {STAND_IN: "1", "CUDA_VISIBLE_DEVICES": ""}
+    _prepare_process()
+    for text in _lacking():
+        print(text, flush=True)
+    ends = dict.fromkeys(wanted, End())
+
+    def note(name: str, end: End) -> None:
+        ends[name] = end
+        listed = {name: asdict(end) for name, end in ends.items()}
+        (work / "results" / "parts.json").write_text(json.dumps(listed, indent=1) + "\n")
+        with suppress(
+            OSError
+        ):  # A running part may replace a file meanwhile; the next pack has it.
+            _pack(work, out)
+
+    try:
+        _run([part for part in PARTS if part.name in wanted], options, work, note)
+    except KeyboardInterrupt:
+        for name in (name for name, end in ends.items() if end.end in (RUNNING, End().end)):
+            end = "cut off" if ends[name].end == RUNNING else End().end
+            note(name, End(end, "the measurement was interrupted"))
+    for name, end in ends.items():
+        print(f"{name:9} {end.end:11} {end.seconds:5.0f} s, processor {end.processor_seconds:5.0f} s  {end.why}")  # fmt: skip
+    sys.exit(_exit_code(end.end for end in ends.values()))
+
+
+def _prepare_process() -> None:
+    """No process escapes, none writes a core file of a GPU's size, and each signal that ends a program ends the parts too."""
+    adopt_orphans()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+
+
+def _lacking() -> Iterable[str]:
+    """What this machine lacks without which cases of a part fail."""
+    if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+        yield "No C compiler was found: compiled programs and Triton's kernels will fail."
+    if not Path(sysconfig.get_path("include"), "Python.h").is_file():
+        yield "Python.h was not found: compiled programs and Triton's kernels will fail."
+    if not shutil.which("nvidia-smi"):
+        yield "nvidia-smi was not found: samples are compared with nothing."
+
+
+def _run(
+    parts: Sequence[Part],
+    options: argparse.Namespace,
+    work: Path,
+    note: Callable[[str, End], None],
+) -> None:
     slower = SLOWER if options.stand_in else 1
     end = time.monotonic() + options.seconds * slower
-    # So that a run without a GPU can be made part by part.
-    before: dict[str, str] = {**measured_before("gpu_stand_in").get("parts", {})}
-    wanted = options.parts.split(",")
-    if unknown := set(wanted) - {part.name for part in PARTS}:
-        parser.error(f"unknown parts: {', '.join(sorted(unknown))}")
-    ended = dict.fromkeys(wanted, "not started")
-    together = [part for part in PARTS if part.name in wanted and not part.timed]
-    groups = [together, *([part] for part in PARTS if part.name in wanted and part.timed)]
-    for group in filter(None, groups):
+    together = [part for part in parts if not part.timed]
+    for group in filter(None, (together, *([part] for part in parts if part.timed))):
         left = end - time.monotonic()
         if left < 10:
             break
-        with ThreadPoolExecutor(len(group)) as pool:
-            runs = {
-                part.name: pool.submit(
-                    _run, part, _command(part, options), min(slower * part.seconds, left), work
-                )
-                for part in group
-            }
-        ended |= {name: run.result() for name, run in runs.items()}
-        (work / "results" / "parts.json").write_text(json.dumps(ended, indent=1) + "\n")
-        _pack(work, out)
-        if options.stand_in:
-            parts = {**before, **ended}
-            good = list(parts.values()).count(MEASURED)
-            save("gpu_stand_in", {"parts": parts, "of": len(PARTS), "measured": good})
-    print("\n".join(f"{name}: {end}" for name, end in ended.items()))
-    sys.exit(_exit_code(ended.values()))
+        running: list[Started] = []
+        try:
+            for part in group:
+                if absent := [name for name in part.needs if not find_spec(name)]:
+                    note(part.name, End("skipped", f"not installed: {', '.join(absent)}"))
+                    continue
+                limit = min(slower * part.seconds, left)
+                running.append(Started(part, _command(part, options), limit, work))
+                note(part.name, End(RUNNING, ""))
+            while running:
+                for each in [*running]:
+                    if ended := each.ended():
+                        running.remove(each)
+                        note(each.part.name, ended)
+                time.sleep(0.1)
+        finally:
+            # What a part left is a child of this process by now.
+            left_over = end_descendants(os.getpid(), since=0, grace=2 * bool(running), patience=10)
+            if left_over:
+                print(f"still running: {left_over}", flush=True)
+            with suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
 
 
 def _exit_code(ends: Iterable[str]) -> int:
@@ -146,64 +265,9 @@ def _command(part: Part, options: argparse.Namespace) -> list[str]:
         command += ["--device", "cpu" if options.stand_in else "cuda"]
     if options.stand_in:
         command += [*part.small, *(["--stand-in"] if part.stand_in else [])]
-    if part.name == "memory":
-        for option in ("estimates", "rivals"):
-            if path := getattr(options, option):
-                command += [f"--{option}", str(path.resolve())]
+    if part.name == "memory" and options.estimates:
+        command += ["--estimates", str(options.estimates.resolve())]
     return command
-
-
-def _run(part: Part, command: Sequence[str], limit: float, work: Path) -> str:
-    """How it ended."""
-    environment = {
-        **os.environ,
-        "EPOCHZERO_BENCH_RESULTS": str(work / "results"),
-        "EPOCHZERO_BENCH_LAB": str(work / "lab"),
-        "PYTHONPATH": os.pathsep.join(
-            filter(None, (str(REPOSITORY / "src"), os.environ.get("PYTHONPATH")))
-        ),
-        "PYTHONUNBUFFERED": "1",
-    }
-    began = time.monotonic()
-    output = work / "output" / f"{part.name}.txt"
-    with (
-        output.open("wb") as stream,
-        subprocess.Popen(
-            command,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            cwd=work,
-            start_new_session=True,
-        ) as process,
-    ):
-        try:
-            code = process.wait(limit)
-            end = _ENDS.get(code, f"failed with exit code {code}")
-        except subprocess.TimeoutExpired:
-            # Jobs have sessions of their own; one that fills the GPU would spoil the next part.
-            for each in (process.pid, *_descendants(process.pid)):
-                with suppress(ProcessLookupError):
-                    os.kill(each, signal.SIGKILL)
-            end = "time limit"
-    lines = output.read_text(encoding="utf-8", errors="replace").splitlines()
-    title = f"=== {part.name}: {end}, {time.monotonic() - began:.0f} s"
-    print("\n".join([title, *(line[:200] for line in lines[-8:])]), flush=True)
-    return end
-
-
-def _descendants(process: int) -> list[int]:
-    """Processes that this one started, and those that these started."""
-    pairs = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            pairs.append(
-                (int(stat.read_text().rpartition(")")[2].split()[1]), int(stat.parent.name))
-            )
-    found = [process]
-    for parent in found:
-        found += [child for above, child in pairs if above == parent]
-    return found[1:]
 
 
 def _pack(work: Path, out: Path) -> None:

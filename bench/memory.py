@@ -65,7 +65,7 @@ def main() -> None:
             row[name] = dict.fromkeys(("allocated", "reserved"), formula(run["params"]))
         numbers[name] = errors(rows, name)
     if options.rivals:
-        answers = torch_preflight(options.rivals, runs)
+        answers = torch_preflight(str(options.rivals / "bin" / "python"), runs)
         for row, (allocated, reserved, _) in zip(rows, answers, strict=True):
             row["torch_preflight"] = {"allocated": allocated, "reserved": reserved}
         numbers["torch_preflight"] = errors(rows, "torch_preflight")

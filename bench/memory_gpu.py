@@ -84,7 +84,7 @@ def main() -> None:
     """Measures, prints, and saves the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", default=sys.executable, help="has torch for CUDA, transformers")
-    parser.add_argument("--rivals", type=Path, metavar="VENV", help="has torch-preflight")
+    parser.add_argument("--rivals", default=sys.executable, metavar="PYTHON", help="has torch-preflight")  # fmt: skip
     parser.add_argument("--estimate", type=Path, metavar="FILE", help="write the estimates only")
     parser.add_argument("--estimates", type=Path, metavar="FILE", help="read them")
     parser.add_argument("--gpu", default="H100", help="preset for --estimate")
@@ -131,12 +131,10 @@ def main() -> None:
         else:
             rows.append({**row, "measured": real})
     used = versions(options.python, "torch", "transformers")
-    rivals: Mapping[str, str] = {"torch-preflight": "not run"}
-    if options.rivals:
-        try:
-            rivals = _add_rival(rows, options.rivals, gpu)
-        except subprocess.CalledProcessError as error:  # The measurements count without it.
-            rivals = {"torch-preflight": f"failed: {error.stderr[-300:]}"}
+    try:
+        rivals = _add_rival(rows, options.rivals, gpu)
+    except subprocess.CalledProcessError as error:  # The measurements count without it.
+        rivals = {"torch-preflight": f"not run: {error.stderr[-300:]}"}
     numbers: dict[str, Any] = {
         "gpu": gpu.model,
         "cases": len(cases),
@@ -211,14 +209,14 @@ def _summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return numbers
 
 
-def _add_rival(rows: Sequence[dict[str, Any]], rivals: Path, gpu: GPU) -> Mapping[str, str]:
+def _add_rival(rows: Sequence[dict[str, Any]], python: str, gpu: GPU) -> Mapping[str, str]:
     """Adds the answers of torch-preflight to the rows it can describe; returns its version."""
     known = [row for row in rows if not _given(row["program"]).keys() & {*UNKNOWN_TO_PREFLIGHT}]
     known = [row for row in known if _given(row["program"]).get("model", "gpt2") in NAMES]
-    answers = torch_preflight(rivals, [_described(row["program"], gpu) for row in known])
+    answers = torch_preflight(python, [_described(row["program"], gpu) for row in known])
     for row, (allocated, reserved, _) in zip(known, answers, strict=True):
         row["torch_preflight"] = {"allocated": allocated, "reserved": reserved}
-    return versions(str(rivals / "bin" / "python"), "torch-preflight")
+    return versions(python, "torch-preflight")
 
 
 def _gpu(python: str) -> GPU | None:

@@ -327,15 +327,16 @@ def main() -> None:
         require_gpus()
     if not CUDA:
         torch.set_num_threads(1)
-    numbers = {
+    numbers: dict[str, Any] = {
         "device": torch.cuda.get_device_name() if CUDA else "CPU, limit simulated",
         "steps": options.steps,
         "batch": options.size,
         "tolerance": TOLERANCE,
-        **{name: measured(name, options.steps, options.size) for name in MODELS},
     }
     versions = {name: importlib.metadata.version(name) for name in ("accelerate", "torch")}
-    save("survive_gpu" if CUDA else "survive", numbers, rivals=versions)
+    for name in MODELS:
+        numbers[name] = measured(name, options.steps, options.size)
+        save("survive_gpu" if CUDA else "survive", numbers, rivals=versions)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +54,15 @@ def main() -> None:
             described = {
                 name: job for name, job in described.items() if job.get("alone", False) == alone
             }
-        together = [name for name in described if not described[name].get("alone")]
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            rows = list(pool.map(lambda name: _played(name, described[name], copy), together))
-        for name in described.keys() - {*together}:
-            # These jobs fill the GPU, so they run one by one; each result is saved in case the time limit ends this part.
-            rows.append(_played(name, described[name], copy))
-            _save(rows, options)
+        rows = []
+        # Those that fill the GPU run one by one. Each result is saved in case the time limit ends this part.
+        for alone in (False, True):
+            with ThreadPoolExecutor(1 if alone else AT_ONCE) as pool:
+                runs = [pool.submit(_played, name, job, copy)
+                        for name, job in described.items() if job.get("alone", False) == alone]  # fmt: skip
+                for run in as_completed(runs):
+                    rows.append(run.result())
+                    _save(rows, options)
     numbers = _save(rows, options)
     for row in rows:
         missed = [measure for measure in MEASURES if row.get("log", {}).get(measure) is False]

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +70,12 @@ def main() -> None:
     if options.device == "cuda":
         require_gpus()
     with ThreadPoolExecutor(len(CASES)) as pool:
-        found = pool.map(lambda case: played(case, options.device), CASES)
-        rows = dict(zip(CASES, found, strict=True))
-    numbers = {"device": options.device, **rows}
-    print(json.dumps(numbers, indent=1))
-    save("gpu_replay", numbers)
+        runs = {pool.submit(played, case, options.device): case for case in CASES}
+        rows: dict[str, dict[str, Any]] = {}
+        for run in as_completed(runs):
+            rows[runs[run]] = run.result()
+            save("gpu_replay", {"device": options.device, **rows})
+    print(json.dumps(rows, indent=1))
     ways = [row[way] for row in rows.values() for way in ("cpu", "gpu") if way in row]
     require_all(sum("exactness" in way for way in ways), len(ways), "replays")
 

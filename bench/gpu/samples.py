@@ -138,7 +138,9 @@ class NvidiaSmi:
         return self._rows
 
     def _ask_often(self) -> None:
-        command = ["nvidia-smi", f"--query-gpu={','.join(FIELDS)}", "--format=csv,noheader,nounits"]
+        # It lists all GPUs; the job's first need not be the first of them.
+        gpu = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0] or "0"
+        command = ["nvidia-smi", f"--id={gpu}", f"--query-gpu={','.join(FIELDS)}", "--format=csv,noheader,nounits"]  # fmt: skip
         while not self._over.wait(0.5):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode == 0:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 __all__ = ["FORMULAS", "torch_preflight"]
@@ -48,10 +47,10 @@ json.dump(answers, sys.stdout)
 """
 
 
-def torch_preflight(environment: Path, runs: Sequence[Mapping[str, Any]]) -> list[list[int]]:
+def torch_preflight(python: str, runs: Sequence[Mapping[str, Any]]) -> list[list[int]]:
     """Bytes allocated, reserved and of the whole process of each run, by torch-preflight's formula."""
     done = subprocess.run(
-        [str(environment / "bin" / "python"), "-c", _PROGRAM],
+        [python, "-c", _PROGRAM],
         input=json.dumps(runs),
         capture_output=True,
         text=True,
