@@ -70,7 +70,7 @@ def main() -> None:
     if options.requirements:
         print("\n".join((*needed, *useful)))
         return
-    python, torch = suitable(options.stand_in)
+    python, torch = suitable(options.stand_in, options.folder.resolve())
     packages: Path | None = options.folder.resolve() / "packages"
     if python:
         needed[0] = f"torch=={torch}"
@@ -90,9 +90,10 @@ def main() -> None:
     if missing(python, needed):
         sys.exit("Nothing was measured: EpochZero requires some of these packages.")
     stand_in = ["--stand-in"] if options.stand_in else []
-    left = f"--seconds={end - time.monotonic():.0f}"
-    sys.stdout.flush()
-    os.execv(python, [python, str(REPOSITORY / "bench" / "gpu.py"), *rest, *stand_in, left])
+    left = end - time.monotonic()
+    print(f"{options.seconds - left:.0f} s to prepare, {left:.0f} s left", flush=True)
+    command = [python, str(REPOSITORY / "bench" / "gpu.py"), *rest, *stand_in]
+    os.execv(python, [*command, f"--seconds={left:.0f}"])
 
 
 def requirements() -> tuple[list[str], list[str]]:
@@ -101,13 +102,14 @@ def requirements() -> tuple[list[str], list[str]]:
     extras = project["optional-dependencies"]
     # The version for which the simulated GPU is verified.
     torch = next(each for each in extras["dev"] if each.startswith("torch="))
-    useful = [*extras["gpu"], "transformers", "accelerate", "peft", "bitsandbytes", "torch-preflight"]  # fmt: skip
-    return [torch, *project["dependencies"]], useful
+    watching = [each for each in extras["watch"] if not each.startswith(project["name"])]
+    useful = [*extras["gpu"], *watching, "transformers", "accelerate", "peft", "bitsandbytes", "torch-preflight"]  # fmt: skip
+    return [torch, *project["dependencies"], *extras["store"]], useful
 
 
-def suitable(stand_in: bool) -> tuple[str, str]:
+def suitable(stand_in: bool, folder: Path) -> tuple[str, str]:
     """The first Python whose torch sees a GPU, or, for a stand-in, that has any torch, and its version; empty if none does."""
-    for python in pythons():
+    for python in pythons(folder):
         try:
             done = subprocess.run(
                 [python, "-c", PROBE], capture_output=True, text=True, check=True, timeout=120
@@ -122,7 +124,7 @@ def suitable(stand_in: bool) -> tuple[str, str]:
     return "", ""
 
 
-def pythons() -> Iterator[str]:
+def pythons(folder: Path) -> Iterator[str]:
     """Those that may have torch, the likeliest first."""
     if chosen := os.environ.get("GPU_PYTHON"):
         yield shutil.which(chosen) or chosen
@@ -130,6 +132,7 @@ def pythons() -> Iterator[str]:
     folders = os.get_exec_path()
     environments = filter(None, map(os.environ.get, ("VIRTUAL_ENV", "CONDA_PREFIX")))
     found = [
+        f"{folder}/bin/python",  # of an earlier call
         sys.executable,
         *(f"{environment}/bin/python" for environment in environments),
         *(f"{folder}/{name}" for folder in folders for name in ("python3", "python")),
@@ -152,6 +155,8 @@ def driver_gpus() -> int:
 def install(python: str, wanted: Sequence[str], packages: Path | None, end: float) -> None:
     """Installs what a Python lacks, in a folder next to it if one is given."""
     lacking = missing(python, wanted)
+    if lacking:
+        print(f"Installing {', '.join(lacking)}", flush=True)
     if lacking and not pip(python, wanted, packages, end):
         # One that does not exist for this machine, or not among the wheels, prevents no other.
         for each in lacking:
