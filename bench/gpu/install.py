@@ -36,11 +36,13 @@ USUAL = (
 """Where people and images install a Python, besides ``PATH``."""
 PROBE = """
 import json, sys
+from importlib.metadata import version
 from importlib.util import find_spec
 found = {"fits": sys.version_info >= (3, 11), "torch": "", "gpus": 0}
 if found["fits"] and find_spec("torch"):
     import torch
-    found |= {"torch": torch.__version__, "gpus": torch.cuda.device_count()}
+    # torch.__version__ may name the CUDA version too, which pip does not know.
+    found |= {"torch": version("torch"), "gpus": torch.cuda.device_count()}
 print(json.dumps(found))
 """
 MISSING = """
