@@ -75,7 +75,10 @@ def trace_of_run(run: DryRunAttempt, job: Job) -> Trace | str:
         trace = trace_of(line for allocated in run.of(AllocationRecord) for line in allocated.lines)
     except InputError as error:
         return str(error)
-    if run.ending != "finished" and not _is_whole(trace):
+    marks = [event.name for event in trace.events if isinstance(event, Mark)]
+    # The script goes on after a loop that the time limit cut off, and may finish without the step of its optimizer.
+    complete = run.ending == "finished" and not (run.cut and "backward done" in marks)
+    if not (complete or _is_whole(marks)):
         return "it did not complete a second step on the simulated GPU, which uses the most memory"
     if not trace.events:
         return "it allocates nothing on a GPU"
@@ -89,7 +92,6 @@ def trace_of_run(run: DryRunAttempt, job: Job) -> Trace | str:
     return trace
 
 
-def _is_whole(trace: Trace) -> bool:
+def _is_whole(marks: Sequence[str]) -> bool:
     """Whether a backward pass ran while the states of the optimizer were allocated."""
-    marks = [event.name for event in trace.events if isinstance(event, Mark)]
     return "step 1" in marks and "backward done" in marks[marks.index("step 1") :]

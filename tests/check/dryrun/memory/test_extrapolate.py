@@ -89,6 +89,13 @@ def test_what_only_the_first_iteration_makes_does_not_grow() -> None:
     assert peak(extrapolated(Trace(events, {}, SITES, skips=(skip,)))) == (4 + 102) * MIB
 
 
+def test_what_the_first_iteration_made_once_on_a_line_is_not_what_the_next_keeps_there() -> None:
+    # As the scale of a gradient scaler and, while the time limit ends the next iteration, gradients.
+    events = (Alloc(0, 512, PREDICTIONS), Alloc(1, 4 * MIB, PREDICTIONS), Free(1), Alloc(2, 4 * MIB, PREDICTIONS))  # fmt: skip
+    skip = Skip(4, 100, begun=(0, 2, 3), sure=True, until=None)
+    assert peak(extrapolated(Trace(events, {}, SITES, skips=(skip,)))) < 5 * MIB
+
+
 def test_what_is_cleared_now_and_then_has_grown_until_then() -> None:
     assert peak(extrapolated(replace(loop(*map(Free, range(6)))))) == 500 * MIB
     trace = loop(*map(Free, range(6)))

@@ -86,16 +86,17 @@ class _MemoryGrowth:
 
     def _extend(self, skip: Skip) -> None:
         *older, first, second, end = skip.begun
-        before = {self._ends(number, skip) for number in self._alive(skip, first, second)}
+        before, after = self._kept(skip, first, second), self._kept(skip, second, end)
         sites = {site for site, _ in before}
         for begun, ended in pairwise([*older, first]):
             sites &= {self._made[number].site for number in self._alive(skip, begun, ended)}
         kept: Counter[tuple[str, int]] = Counter()
         for storage in self._alive(skip, second, end):
-            made = self._made[storage]
-            if made.site in sites and self._ends(storage, skip) in before:
-                block = -(-made.size // MIN_BLOCK) * MIN_BLOCK
-                size = skip.count * (block + self.sizes.get(storage, 0))
+            made, ends = self._made[storage], self._ends(storage, skip)
+            if made.site in sites and before[ends]:
+                # Each keeps what both kept: one may also have made something there once.
+                each = self._size(storage) * min(before[ends], after[ends]) // after[ends]
+                size = skip.count * each
                 self._add(skip, storage, size)
                 site = self._trace.site(made)
                 kept[site.path, site.line] += size
@@ -115,6 +116,18 @@ class _MemoryGrowth:
             for storage in range(first, min(end, self._next))
             if storage in self._made and self._goes(storage) >= skip.at
         ]
+
+    def _kept(self, skip: Skip, first: int, end: int) -> Counter[tuple[int, bool]]:
+        """Bytes of what an iteration keeps, by `_ends`."""
+        kept: Counter[tuple[int, bool]] = Counter()
+        for storage in self._alive(skip, first, end):
+            kept[self._ends(storage, skip)] += self._size(storage)
+        return kept
+
+    def _size(self, storage: int) -> int:
+        """Bytes, with those of like ones that were added."""
+        block = -(-self._made[storage].size // MIN_BLOCK) * MIN_BLOCK
+        return block + self.sizes.get(storage, 0)
 
     def _goes(self, storage: int) -> int:
         return self._gone.get(storage, NEVER)
