@@ -78,7 +78,9 @@ def trace_of_run(run: DryRunAttempt, job: Job) -> Trace | str:
     marks = [event.name for event in trace.events if isinstance(event, Mark)]
     # The script goes on after a loop that the time limit cut off, and may finish without the step of its optimizer.
     complete = run.ending == "finished" and not (run.cut and "backward done" in marks)
-    if not (complete or _is_whole(marks)):
+    # The states of the optimizer are allocated in its first step, and the next backward pass comes on top of them.
+    second = marks[marks.index("step 1") :] if "step 1" in marks else []
+    if not complete and "backward done" not in second:
         return "it did not complete a second step on the simulated GPU, which uses the most memory"
     if not trace.events:
         return "it allocates nothing on a GPU"
@@ -90,8 +92,3 @@ def trace_of_run(run: DryRunAttempt, job: Job) -> Trace | str:
     for engine in run.of(EngineRecord)[:1]:
         trace = partitioned(trace, Zero.read(engine.config), job.ranks)
     return trace
-
-
-def _is_whole(marks: Sequence[str]) -> bool:
-    """Whether a backward pass ran while the states of the optimizer were allocated."""
-    return "step 1" in marks and "backward done" in marks[marks.index("step 1") :]

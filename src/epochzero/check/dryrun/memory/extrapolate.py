@@ -51,7 +51,7 @@ class _MemoryGrowth:
     def __init__(self, trace: Trace, skips: Sequence[Skip]) -> None:
         self._trace = trace
         self._made: dict[int, Alloc] = {}
-        self._gone: dict[int, int] = {}
+        self._gone: dict[int, int] = defaultdict(lambda: NEVER)
         for number, event in enumerate(trace.events):
             if isinstance(event, Alloc):
                 self._made[event.storage] = event
@@ -95,8 +95,9 @@ class _MemoryGrowth:
             made, ends = self._made[storage], self._ends(storage, skip)
             if made.site in sites and before[ends]:
                 # Each keeps what both kept: one may also have made something there once.
-                each = self._size(storage) * min(before[ends], after[ends]) // after[ends]
-                size = skip.count * each
+                size = (
+                    self._size(storage) * min(before[ends], after[ends]) // after[ends] * skip.count
+                )
                 self._add(skip, storage, size)
                 site = self._trace.site(made)
                 kept[site.path, site.line] += size
@@ -114,7 +115,7 @@ class _MemoryGrowth:
         return [
             storage
             for storage in range(first, min(end, self._next))
-            if storage in self._made and self._goes(storage) >= skip.at
+            if storage in self._made and self._gone[storage] >= skip.at
         ]
 
     def _kept(self, skip: Skip, first: int, end: int) -> Counter[tuple[int, bool]]:
@@ -129,10 +130,7 @@ class _MemoryGrowth:
         block = -(-self._made[storage].size // MIN_BLOCK) * MIN_BLOCK
         return block + self.sizes.get(storage, 0)
 
-    def _goes(self, storage: int) -> int:
-        return self._gone.get(storage, NEVER)
-
     def _ends(self, storage: int, skip: Skip) -> tuple[int, bool]:
         """The site of a storage, and whether it goes in the next iteration."""
-        within = skip.until is not None and self._goes(storage) < skip.until
+        within = skip.until is not None and self._gone[storage] < skip.until
         return self._made[storage].site, within

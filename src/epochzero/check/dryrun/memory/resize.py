@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 from epochzero.check.dryrun.memory.trace import Alloc, Event, Mark, Trace
 
@@ -17,33 +17,17 @@ def resized(trace: Trace, size: Callable[[Alloc, str], int]) -> Trace:
             temporary inside the optimizer's step.
     """
     events: list[Event] = []
-    for event in _steps(trace):
-        if isinstance(event, _InStep):
-            alloc = event.alloc
-            new = size(alloc, "transient" if event.optimizer else trace.kind(alloc.storage))
-            events.append(Alloc(alloc.storage, new, alloc.site))
-        else:
-            events.append(event)
-    return replace(trace, events=tuple(events))
-
-
-@dataclass(frozen=True, slots=True)
-class _InStep:
-    """An allocation, and whether it is a temporary one of an optimizer's step."""
-
-    alloc: Alloc
-    optimizer: bool
-
-
-def _steps(trace: Trace) -> Iterator[Event | _InStep]:
     inside = False
     for event in trace.events:
         if isinstance(event, Mark):
             inside = event.name == "optimizer" or (inside and not event.name.startswith("step "))
         if isinstance(event, Alloc):
-            yield _InStep(event, inside and trace.kind(event.storage) == "temporary")
+            kind = trace.kind(event.storage)
+            new = size(event, "transient" if inside and kind == "temporary" else kind)
+            events.append(Alloc(event.storage, new, event.site))
         else:
-            yield event
+            events.append(event)
+    return replace(trace, events=tuple(events))
 
 
 def first_gradients(trace: Trace) -> frozenset[int]:
