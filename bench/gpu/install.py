@@ -162,7 +162,7 @@ def install(python: str, wanted: Sequence[str], packages: Path | None, end: floa
     if lacking and not pip(python, wanted, packages, end):
         # One that does not exist for this machine, or not among the wheels, prevents no other.
         for each in lacking:
-            pip(python, [each], packages, end)
+            pip(python, [wanted[0], each], packages, end)  # torch stays as it is
 
 
 def missing(python: str, wanted: Sequence[str]) -> list[str]:
@@ -188,7 +188,8 @@ def pip(python: str, wanted: Sequence[str], packages: Path | None, end: float) -
         if wanted:
             subprocess.run([*command, *wanted], check=True, timeout=end - time.monotonic())
     except (subprocess.SubprocessError, ValueError) as error:
-        print(f"{' '.join(wanted[:3])}: not installed: {error}"[:300], flush=True)
+        why = "no time is left" if isinstance(error, subprocess.TimeoutExpired) else "pip failed"
+        print(f"Not installed, because {why}: {', '.join(wanted)}"[:300], flush=True)
         return False
     return True
 
