@@ -7,26 +7,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from sklearn.cluster import KMeans
-from torch import Tensor, nn
+from rivals.fairness_searches import SEEDS, Directed, Local, clustered, global_phase, walk
+from torch import nn
 
 from epochzero_models.fairness import Attribute, Domain, PeopleTable, SearchBudget
-from epochzero_models.fairness.adf import Local, global_phase
-from epochzero_models.fairness.aequitas import Directed
-from epochzero_models.fairness.search import SEEDS, Archive, walk
+from epochzero_models.fairness.search import Archive
 from epochzero_models.fairness.subject import Subject
 
-__all__ = ["PAPER", "clustered", "protocol", "published_model", "published_table"]
+__all__ = ["PAPER", "protocol", "published_model", "published_table"]
 
-CLUSTERS = 4
-CLUSTERED = 50_000
-"""Maximum number of rows that are clustered; seeds come from them."""
 FILES = {"census": "census", "credit": "credit_sample", "bank": "bank"}
 
 
@@ -111,32 +106,6 @@ def _in_order(weights: Mapping[str, Any]) -> list[str]:
 def _reached(archive: Archive, wanted: int) -> float | None:
     course = archive.found().course
     return next((seconds for seconds, count in course if count >= wanted), None)
-
-
-def clustered(data: Tensor, domain: Domain, seeds: int, draw: torch.Generator) -> Iterator[Tensor]:
-    """Yield the seeds of each round, one from each cluster in turn; the data are shuffled between passes."""
-    if len(data) > CLUSTERED:
-        data = data[torch.randperm(len(data), generator=draw)[:CLUSTERED]]
-    inputs = data / (domain.counts - 1).clamp_min(1)
-    number = min(CLUSTERS, len(np.unique(data.numpy(), axis=0)))
-    found = KMeans(number, n_init=1, random_state=draw.initial_seed() % 2**32)
-    labels = torch.from_numpy(found.fit_predict(inputs.numpy())).long()
-    waiting = torch.empty(0, dtype=torch.int64)
-    while True:
-        while len(waiting) < seeds:
-            order = torch.randperm(len(data), generator=draw)
-            waiting = torch.cat((waiting, order[_round_robin(labels[order])]))
-        yield data[waiting[:seeds]]
-        waiting = waiting[seeds:]
-
-
-def _round_robin(labels: Tensor) -> Tensor:
-    """Return the first of each cluster, the second of each, and so on."""
-    place = torch.empty_like(labels)
-    for index in range(CLUSTERS):
-        at = (labels == index).nonzero()[:, 0]
-        place[at] = torch.arange(len(at))
-    return torch.argsort(place, stable=True)
 
 
 def protocol(subject: Subject, people: PeopleTable, seed: int) -> dict[str, Any]:

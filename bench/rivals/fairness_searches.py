@@ -1,29 +1,153 @@
-"""Two newer searches for discriminatory instances, after their papers, on the same checks and walks as ADF.
+"""The searches of the papers for discriminatory instances, on the same checks as EpochZero's guided search.
 
-EIDIG (Zhang, Zhang and Zhang, ISSTA 2021) differs from ADF by gradients of the output instead of the loss and by
-computing them rarely in the local phase, which EpochZero's ADF does too, and by momentum in the global phase.
-ExpGA (Fan, Wei, Jin, Li, Wang, Du and Xie, ICSE 2022) needs no gradients: rows whose protected attributes explain
+ADF (Zhang, Wang, Sun, Dong, Wang, Wang, Dong and Dai, ICSE 2020) moves rows along gradients to instances (section 3.2)
+and walks from them (3.3). AEQUITAS (Udeshi, Arora and Chattopadhyay, ASE 2018, fully directed) draws random inputs and
+learns in which direction to walk. EIDIG (Zhang, Zhang and Zhang, ISSTA 2021) differs from ADF by gradients of the output
+instead of the loss and by computing them rarely in the local phase, which both do here, and by momentum in the global
+phase. ExpGA (Fan, Wei, Jin, Li, Wang, Du and Xie, ICSE 2022) needs no gradients: rows whose protected attributes explain
 the output start a genetic search. Here the change of the probabilities over all variants, which LIME estimates there,
-explains it.
+explains it. All instances of a round are moved together.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 
+import numpy as np
 import torch
-from fairness_paper import clustered
+from sklearn.cluster import KMeans
 from torch import Tensor
 
-from epochzero_models.fairness.adf import STEPS, Local, _gradients, _random_steps
-from epochzero_models.fairness.search import SEEDS, Archive, Instances, gathered, walk
+from epochzero.errors import InputError
+from epochzero_models.fairness.domain import Domain
+from epochzero_models.fairness.search import Archive, InputCheck, chance
 
+SEEDS = 1000
+"""Inputs per round of a search, as in the papers."""
+TRIALS = 1000
+"""Steps of the local search from each instance, as in the papers."""
+WALKERS = 1000
+"""Number of instances that are collected for a walk, unless `ROUNDS` rounds have fewer."""
+ROUNDS = 10
+CLUSTERS = 4
+CLUSTERED = 50_000
+"""Maximum number of rows that are clustered; seeds come from them."""
+STEPS = 10
+"""Maximum number of steps of the global phase."""
+REFRESH = 10
+"""Trials of the local search between two computations of gradients: a ReLU network is locally linear."""
+SMALLEST_GRADIENT = 1e-12
+SMALLEST_SHARE = 1e-3
+"""Fraction of the largest gradient: smaller influences all count as this much."""
+CHANGE = 0.001
+"""Change of a probability of AEQUITAS per outcome."""
 DECAY = 0.5
 """Of the momentum, as in EIDIG's experiments."""
 POPULATION = 1000
 GENERATIONS = 10
 CROSSOVER, MUTATION = 0.9, 0.05
 """Probabilities of a pair and of an attribute, as in ExpGA's experiments."""
+Instances = tuple[Tensor, Tensor]
+"""Levels of inputs and of their partners, shape (n, attributes) each."""
+Propose = Callable[[Tensor, Tensor, int], Tensor]
+"""Inputs, their partners and the number of the trial -> the inputs after one step."""
+Learn = Callable[[Tensor, InputCheck], None]
+"""Called with the proposed steps, shape (n, attributes), and what they led to."""
+
+
+def adf(archive: Archive, data: Tensor, draw: torch.Generator) -> None:
+    """Alternate global and local phases until the budget is exhausted; seeds come from clusters of the rows."""
+    seeds = clustered(data, archive.subject.domain, SEEDS, draw)
+    rounds = takewhile(lambda _: not archive.over, seeds)
+    for levels, partners in gathered(global_phase(archive, each, draw) for each in rounds):
+        walk(archive, levels, partners, Local(archive, draw))
+
+
+def global_phase(archive: Archive, levels: Tensor, draw: torch.Generator) -> Instances:
+    """Move seeds, by at most 10 steps, to inputs that are newly found to be discriminated against.
+
+    An attribute moves in the direction of its gradient if that of the seed and of its most different variant agree; if
+    none agrees, one attribute moves at random.
+
+    Returns:
+        The instances found and their partners.
+    """
+    domain = archive.subject.domain
+    found: list[Instances] = []
+    for step in range(STEPS + 1):
+        checked = archive.check(levels)
+        found.append((levels[checked.new], checked.partner[checked.new]))
+        levels, partner = levels[~checked.new], checked.partner[~checked.new]
+        if step == STEPS or not len(levels) or archive.over:
+            break
+        signs = _gradients(archive, levels, partner).sign()
+        direction = torch.where(signs[0] == signs[1], signs[0], 0.0).long() * domain.free
+        still = (direction == 0).all(dim=1)
+        direction[still] = _random_steps(domain, int(still.sum()), draw)
+        levels = (levels + direction).clamp_min(0).minimum(domain.counts - 1)
+    instances, partners = zip(*found, strict=True)
+    return torch.cat(instances), torch.cat(partners)
+
+
+class Local:
+    """A step of the local phase, preferably along an attribute that hardly affects the output."""
+
+    def __init__(self, archive: Archive, draw: torch.Generator) -> None:
+        self.archive, self.draw = archive, draw
+        self.weights = torch.empty(0)
+
+    def __call__(self, levels: Tensor, partners: Tensor, trial: int) -> Tensor:
+        domain = self.archive.subject.domain
+        if trial % REFRESH == 0:
+            sizes = _gradients(self.archive, levels, partners).abs().sum(dim=0)
+            floor = SMALLEST_GRADIENT + sizes.amax(dim=1, keepdim=True) * SMALLEST_SHARE
+            self.weights = domain.free / sizes.maximum(floor)
+        chosen = torch.multinomial(self.weights, 1, generator=self.draw)
+        signs = torch.randint(2, chosen.shape, generator=self.draw) * 2 - 1
+        return domain.moved(levels, chosen, signs)
+
+
+def aequitas(archive: Archive, draw: torch.Generator) -> None:
+    """Alternate global and local phases until the budget is exhausted.
+
+    Args:
+        archive: checks inputs and stores instances.
+        draw: random number generator.
+    """
+    directed = Directed(archive, draw)
+    rounds = (
+        (levels[checked.new], checked.partner[checked.new])
+        for levels, checked in chance(archive, draw)
+    )
+    for levels, partners in gathered(rounds):
+        walk(archive, levels, partners, directed, directed.learn)
+
+
+class Directed:
+    """Chooses an attribute and a direction by how often they have led to discrimination."""
+
+    def __init__(self, archive: Archive, draw: torch.Generator) -> None:
+        self.domain, self.draw = archive.subject.domain, draw
+        self.attributes = self.domain.free / self.domain.free.sum()
+        self.down = torch.full(self.attributes.shape, 0.5)
+
+    def __call__(self, levels: Tensor, partners: Tensor, trial: int) -> Tensor:
+        probabilities = self.attributes.expand(len(levels), -1)
+        chosen = torch.multinomial(probabilities, 1, generator=self.draw)
+        random = torch.rand(chosen.shape, generator=self.draw)
+        signs = torch.where(random < self.down[chosen], -1, 1)
+        return self.domain.moved(levels, chosen, signs)
+
+    def learn(self, steps: Tensor, checked: InputCheck) -> None:
+        """Increase the probability of choices that led to discrimination, and decrease the others."""
+        outcome = torch.where(checked.discriminates, CHANGE, -CHANGE)[:, None]
+        moved = steps != 0
+        self.attributes = (self.attributes + (moved * outcome).sum(dim=0)).clamp_min(0.0)
+        # Since all instances learn at once, no probability may reach 0.
+        self.attributes = self.attributes.clamp_min(CHANGE) * self.domain.free
+        self.attributes = self.attributes / self.attributes.sum()
+        self.down = (self.down - (steps * outcome).sum(dim=0)).clamp(0.0, 1.0)
 
 
 def eidig(archive: Archive, data: Tensor, draw: torch.Generator) -> None:
@@ -84,3 +208,87 @@ def _fitness(archive: Archive, levels: Tensor, partners: Tensor) -> Tensor:
     subject = archive.subject
     of = [subject.probabilities(subject.domain.inputs(each)) for each in (levels, partners)]
     return (of[0] - of[1]).abs().amax(dim=1)
+
+
+def gathered(rounds: Iterable[Instances]) -> Iterator[Instances]:
+    """Collect instances of several rounds: a walk from few takes almost as long as one from many."""
+    waiting: list[Instances] = []
+    for instances in rounds:
+        waiting.append(instances)
+        if len(waiting) == ROUNDS or sum(len(levels) for levels, _ in waiting) >= WALKERS:
+            levels, partners = zip(*waiting, strict=True)
+            yield torch.cat(levels), torch.cat(partners)
+            waiting = []
+
+
+def walk(
+    archive: Archive, levels: Tensor, partners: Tensor, propose: Propose, learn: Learn | None = None
+) -> None:
+    """Run the local search: steps from each instance; a step that leaves discrimination is undone.
+
+    Args:
+        archive: checks inputs and stores instances.
+        levels, partners: instances and their variants with another class, shape (n, attributes).
+        propose: returns the next step.
+        learn: called with the outcome.
+    """
+    domain = archive.subject.domain
+    for trial in range(TRIALS if len(levels) else 0):
+        if archive.over:
+            return
+        moved = propose(levels, partners, trial)
+        checked = archive.follow(moved, domain.with_variant(moved, domain.variant_of(partners)))
+        if learn:
+            learn(moved - levels, checked)
+        stays = checked.discriminates[:, None]
+        levels = torch.where(stays, moved, levels)
+        partners = torch.where(stays, checked.partner, partners)
+
+
+def clustered(data: Tensor, domain: Domain, seeds: int, draw: torch.Generator) -> Iterator[Tensor]:
+    """Yield the seeds of each round, one from each cluster in turn; the data are shuffled between passes."""
+    if len(data) > CLUSTERED:
+        data = data[torch.randperm(len(data), generator=draw)[:CLUSTERED]]
+    inputs = data / (domain.counts - 1).clamp_min(1)
+    number = min(CLUSTERS, len(np.unique(data.numpy(), axis=0)))
+    found = KMeans(number, n_init=1, random_state=draw.initial_seed() % 2**32)
+    labels = torch.from_numpy(found.fit_predict(inputs.numpy())).long()
+    waiting = torch.empty(0, dtype=torch.int64)
+    while True:
+        while len(waiting) < seeds:
+            order = torch.randperm(len(data), generator=draw)
+            waiting = torch.cat((waiting, order[_round_robin(labels[order])]))
+        yield data[waiting[:seeds]]
+        waiting = waiting[seeds:]
+
+
+def _round_robin(labels: Tensor) -> Tensor:
+    """Return the first of each cluster, the second of each, and so on."""
+    place = torch.empty_like(labels)
+    for index in range(CLUSTERS):
+        at = (labels == index).nonzero()[:, 0]
+        place[at] = torch.arange(len(at))
+    return torch.argsort(place, stable=True)
+
+
+def _gradients(archive: Archive, levels: Tensor, partners: Tensor) -> Tensor:
+    """Return gradients of inputs and of their partners, shape (2, n, attributes).
+
+    Raises:
+        InputError: they are not finite.
+    """
+    found = archive.subject.gradients(torch.cat((levels, partners)))
+    if not found.isfinite().all():
+        raise InputError(
+            f"{archive.subject.classifier.name} has gradients that are NaN or infinite"
+        )
+    return found.view(2, *levels.shape)
+
+
+def _random_steps(domain: Domain, count: int, draw: torch.Generator) -> Tensor:
+    steps = torch.zeros(count, len(domain.attributes), dtype=torch.int64)
+    if count:
+        chosen = torch.multinomial(domain.free.float().expand(count, -1), 1, generator=draw)
+        signs = torch.randint(2, chosen.shape, generator=draw) * 2 - 1
+        steps.scatter_(1, chosen, signs)
+    return steps

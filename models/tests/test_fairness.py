@@ -13,7 +13,7 @@ from sklearn.metrics import confusion_matrix
 from torch import Tensor, nn
 
 from bench import synthetic_people
-from bench.fairness_paper import clustered
+from bench.rivals.fairness_searches import clustered
 from epochzero.errors import InputError
 from epochzero.reports.page import to_html
 from epochzero_models import Classifier, load_people, measure_fairness
@@ -28,11 +28,11 @@ from epochzero_models.fairness import (
     network,
     train_network,
 )
-from epochzero_models.fairness.adf import Local, global_phase
 from epochzero_models.fairness.domain import attribute_of
 from epochzero_models.fairness.groups import measure_groups, reweighing
+from epochzero_models.fairness.guided import SEEK, GuidedSearch
 from epochzero_models.fairness.report import fairness_report, write_instances, write_weights
-from epochzero_models.fairness.search import Archive, InputCheck
+from epochzero_models.fairness.search import Archive
 from epochzero_models.fairness.search_plan import why_not_all
 from epochzero_models.fairness.subject import Subject
 
@@ -74,14 +74,35 @@ def test_what_discriminates_is_as_computed(people: PeopleTable) -> None:
     assert torch.equal(differ, judged.discriminates)
 
 
-def test_the_global_phase_walks_to_the_boundary(people: PeopleTable) -> None:
-    archive = Archive("ADF", Subject(as_classifier(Rule()), people.domain), INPUTS)
+def guided(people: PeopleTable, lanes: list[list[int]]) -> GuidedSearch:
+    """Return a guided search whose first lanes walk from these inputs."""
+    archive = Archive("guided", Subject(as_classifier(Rule()), people.domain), INPUTS)
+    search = GuidedSearch(archive, people.levels, torch.Generator().manual_seed(0))
+    count = len(lanes)
+    search.idle[:count] = 0
+    search.levels[:count] = torch.tensor(lanes)
+    search.gentle[:count] = people.domain.free.float()
+    return search
+
+
+def test_a_lane_seeks_along_gradients_to_the_boundary(people: PeopleTable) -> None:
     # Within ten steps of the three incomes that are discriminated, and beyond their reach.
-    seeds = torch.tensor([[0, 64, 1], [1, 79, 2], [0, 72, 3], [0, 20, 4]])
-    instances, partners = global_phase(archive, seeds, torch.Generator().manual_seed(0))
-    assert sorted(instances[:, 2].tolist()) == [1, 2, 3]
-    assert set(instances[:, 1].tolist()) <= {71, 72, 73}
-    assert (instances[:, 0] != partners[:, 0]).all()
+    search = guided(people, [[0, 64, 1], [1, 79, 2], [0, 72, 3], [0, 20, 4]])
+    for _ in range(SEEK):
+        search._seek((~search.walking[:4]).nonzero()[:, 0])
+    assert search.walking[:4].tolist() == [True, True, True, False]
+    assert set(search.levels[:3, 1].tolist()) <= {71, 72, 73}
+    assert (search.levels[:3, 0] != search.partners[:3, 0]).all()
+
+
+def test_walks_begin_with_the_first_instances(people: PeopleTable) -> None:
+    # The global phases of ADF, all of them before its first walk, would take more than this budget.
+    subject = Subject(as_classifier(Rule()), people.domain)
+    archive = Archive("guided", subject, SearchBudget(inputs=3000))
+    search = GuidedSearch(archive, people.levels, torch.Generator().manual_seed(0))
+    search.run()
+    # Random inputs would find 90.
+    assert len(archive) > 300
 
 
 def test_seeds_come_from_all_clusters_in_turn(people: PeopleTable) -> None:
@@ -93,31 +114,26 @@ def test_seeds_come_from_all_clusters_in_turn(people: PeopleTable) -> None:
     assert len(next(few)) == 5
 
 
-def test_the_local_phase_prefers_steps_that_lead_to_new_instances(people: PeopleTable) -> None:
-    archive = Archive("ADF", Subject(as_classifier(Rule()), people.domain), INPUTS)
-    levels = torch.tensor([[0, 71, 150]]).repeat(200, 1)
-    partners = archive.check(levels).partner
-    local = Local(archive, torch.Generator().manual_seed(0))
-
-    def share_of_shoes() -> float:
-        steps = local(levels, partners, 0) - levels
-        assert not steps[:, 0].any()
-        return float((steps[:, 2] != 0).double().mean())
-
-    # Nothing depends on the size of shoes, which is preferred; that leads back to known instances.
-    assert share_of_shoes() > 0.9
-    stale = InputCheck(torch.ones(200).bool(), partners, torch.zeros(200).bool())
-    fresh = replace(stale, new=stale.discriminates)
-    shoes, income = torch.zeros_like(levels), torch.zeros_like(levels)
-    shoes[::2, 2], shoes[1::2, 2] = 1, -1
-    income[::2, 1], income[1::2, 1] = 1, -1
-    for _ in range(200):
-        local.learn(shoes, stale)
-        local.learn(income, fresh)
-    assert share_of_shoes() < 0.1
+def test_walks_prefer_steps_that_lead_to_new_instances(people: PeopleTable) -> None:
+    search = guided(people, [[0, 71, 150]] * 30)
+    lanes, width = torch.arange(30), 3
+    search.partners[:30] = search.archive.check(search.levels[:30]).partner
+    search._weigh(lanes, search._gradients(lanes))
+    # Nothing depends on the size of shoes, which is preferred.
+    assert search.gentle[0, 2] > 10 * search.gentle[0, 1]
+    assert not search.gentle[0, 0]
+    shoes = torch.tensor([2, width + 2, 2 * width + 2]).repeat(10)
+    for _ in range(100):
+        search._learn(shoes, torch.zeros(30).bool())
+        search._learn(shoes - 1, torch.ones(30).bool())
+    share = search.found / search.taken
+    assert (share[:, 2] < 0.1).all()
+    assert (share[:, 1] > 0.9).all()
 
 
-def test_adf_finds_what_chance_finds_rarely_and_the_seed_decides(people: PeopleTable) -> None:
+def test_the_search_finds_what_chance_finds_rarely_and_the_seed_decides(
+    people: PeopleTable,
+) -> None:
     first, again = (measure_fairness(Rule(), people, budget=INPUTS, seed=3) for _ in range(2))
     found = {search.search: search.found for search in first.searches}
     # Three incomes by three hundred sizes of shoes are all there is.
@@ -135,24 +151,26 @@ def test_adf_finds_what_chance_finds_rarely_and_the_seed_decides(people: PeopleT
 
 def test_a_budget_of_instances_is_kept_and_one_is_needed(people: PeopleTable) -> None:
     few = measure_fairness(Rule(), people, budget=SearchBudget(inputs=6000, instances=7))
-    assert [search.found for search in few.searches] == [7, 7, 7]
+    assert [search.found for search in few.searches] == [7, 7]
     with pytest.raises(InputError, match="seconds or inputs"):
         SearchBudget(instances=7)
 
 
 def test_a_fair_model_has_no_instances(people: PeopleTable) -> None:
     found = measure_fairness(Rule(0.0), people, budget=SearchBudget(inputs=3000), retrain=True)
-    assert [search.found for search in found.searches] == [0, 0, 0]
+    assert [search.found for search in found.searches] == [0, 0]
     assert found.discriminated.value == 0
     assert (found.drivers, found.examples) == ((), ())
     assert found.left_out["retraining"] == "nothing was found"
 
 
-def test_without_gradients_the_others_run_alone(people: PeopleTable) -> None:
+def test_without_gradients_the_search_is_guided_by_what_it_learns(people: PeopleTable) -> None:
     blind = Classifier("blind", Rule(), torch.device("cpu"), None, "it has no gradients")
     found = measure_fairness(blind, people, budget=INPUTS, retrain=True)
-    assert [search.search for search in found.searches] == ["AEQUITAS", "random"]
-    assert found.left_out["ADF"] == found.left_out["retraining"] == "blind: it has no gradients"
+    assert [search.search for search in found.searches] == ["guided", "random"]
+    assert (
+        found.left_out["gradients"] == found.left_out["retraining"] == "blind: it has no gradients"
+    )
 
 
 class Detached(Rule):
@@ -164,8 +182,8 @@ class Detached(Rule):
 
 def test_outputs_without_gradients_are_noticed(people: PeopleTable) -> None:
     found = measure_fairness(Detached(), people, budget=INPUTS)
-    assert [search.search for search in found.searches] == ["AEQUITAS", "random"]
-    assert "have no gradients with respect to its inputs" in found.left_out["ADF"]
+    assert [search.search for search in found.searches] == ["guided", "random"]
+    assert "have no gradients with respect to its inputs" in found.left_out["gradients"]
 
 
 def test_what_has_no_weights_is_not_retrained(people: PeopleTable) -> None:
@@ -239,7 +257,7 @@ def test_a_likely_variant_changes_the_cost_alone() -> None:
 
 def test_what_is_known_is_not_asked_again(people: PeopleTable) -> None:
     model = Counting()
-    archive = Archive("ADF", Subject(as_classifier(model), people.domain), INPUTS)
+    archive = Archive("guided", Subject(as_classifier(model), people.domain), INPUTS)
     levels = torch.tensor([[0, 71, 5], [0, 20, 5]])
     first = archive.follow(levels, people.domain.with_variant(levels, torch.tensor(1)))
     assert (first.discriminates.tolist(), first.new.tolist()) == ([True, False], [True, False])
@@ -443,9 +461,9 @@ def test_the_result_is_json_and_files(
     found = measure_fairness(
         net, people, budget=SearchBudget(inputs=2000), retrain=True, reweigh=True
     )
-    assert json.loads(json.dumps(found.to_dict()))["schema"] == "epochzero.model-fairness/5"
+    assert json.loads(json.dumps(found.to_dict()))["schema"] == "epochzero.model-fairness/6"
     page = to_html(fairness_report(found))
-    assert all(word in page for word in ("ADF", "AEQUITAS", "What drives it"))
+    assert all(word in page for word in ("guided", "random", "What drives it"))
     write_instances(found, people, tmp_path)
     lines = (tmp_path / "instances.csv").read_text().splitlines()
     assert lines[0] == "search,sex,income,shoe,other sex,output,other output"

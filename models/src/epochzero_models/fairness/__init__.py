@@ -1,8 +1,8 @@
 """Individual discrimination by classifiers of tables: inputs whose class changes if only a protected attribute
 changes.
 
-ADF (Zhang et al., ICSE 2020) searches for such inputs along gradients, AEQUITAS (Udeshi, Arora and Chattopadhyay, ASE
-2018) by a directed walk, random search at random; all three use the same budget and the same check.
+The guided search joins ideas of ADF (Zhang et al., ICSE 2020) and AEQUITAS (Udeshi, Arora and Chattopadhyay, ASE 2018).
+Random search has the same budget and the same check.
 """
 
 from __future__ import annotations

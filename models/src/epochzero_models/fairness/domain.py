@@ -176,6 +176,13 @@ class Domain:
         moved = levels.scatter_add(1, chosen, torch.where(outside, -signs, signs))
         return moved.clamp_min(0).minimum(self.counts - 1)
 
+    def moved_anywhere(self, levels: Tensor, chosen: Tensor, draw: torch.Generator) -> Tensor:
+        """Move one attribute of each input to any other level; shapes as of `moved`."""
+        others = self.counts[chosen] - 1
+        steps = 1 + (torch.rand(chosen.shape, generator=draw) * others).long().minimum(others - 1)
+        there = (levels.gather(1, chosen) + steps) % self.counts[chosen]
+        return levels.scatter(1, chosen, there)
+
     def variant_of(self, levels: Tensor) -> Tensor:
         """Return the index in `variants` of each input, shape (n,)."""
         index = torch.zeros(len(levels), dtype=torch.int64)

@@ -24,7 +24,7 @@ from epochzero_models.fairness.search_plan import searched
 from epochzero_models.fairness.subject import Subject
 from epochzero_models.fairness.table import PeopleTable
 
-SCHEMA = "epochzero.model-fairness/5"
+SCHEMA = "epochzero.model-fairness/6"
 SAMPLE = 10_000
 """Number of random inputs from which the discriminated share of the domain is estimated."""
 LOOKED_INTO = 2000
@@ -37,7 +37,7 @@ class Searched:
     """The result of a search.
 
     Attributes:
-        search: exhaustive, ADF, AEQUITAS or random.
+        search: exhaustive, guided or random.
         found: number of discriminatory instances, all different apart from protected attributes.
         checked: number of checked inputs, including repetitions.
         share: found divided by checked.
@@ -117,7 +117,7 @@ class Fairness:
         inputs: number of inputs in the domain, not counting variants.
         discriminated: share of inputs drawn uniformly from the domain.
         discriminated_rows: share of the rows.
-        searches: only the exhaustive one if the budget sufficed; otherwise ADF, AEQUITAS, random.
+        searches: only the exhaustive one if the budget sufficed; otherwise guided, random.
         drivers: protected attributes, then the others, each by share.
         examples: some instances.
         retrained: if requested.
@@ -176,7 +176,7 @@ def measure_fairness(
 
     Args:
         model: a module, which is put into evaluation mode, or what `load_model` gives.
-        people: rows, from which ADF starts, and the domain that is searched.
+        people: rows, from which half of the guided search starts, and the domain that is searched.
         budget: of each search. By inputs or instances alone, the same seed finds the same.
         retrain: whether a copy of the model is retrained with instances that were found.
         reweigh: whether a copy of the model is trained with reweighed rows.

@@ -55,7 +55,7 @@ def fairness_report(fairness: Fairness) -> ReportPage:
     share = 100 * (fairness.discriminated.value or 0)
     lead = (
         f"{fairness.model} judges {share:.1f} % of inputs drawn from the domain otherwise when only "
-        f"{' or '.join(fairness.protected)} differs. After ADF (Zhang et al., ICSE 2020)."
+        f"{' or '.join(fairness.protected)} differs."
     )
     sections = [
         Section("How much", [_shares(fairness)]),

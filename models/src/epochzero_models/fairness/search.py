@@ -1,9 +1,9 @@
-"""What all searches share: the budget, the archive of instances, and the local walk."""
+"""What all searches share: the budget, and the archive of instances; the exhaustive and the random search."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -14,21 +14,11 @@ from epochzero_models.classifier import ProgressCallback
 from epochzero_models.fairness.subject import Judged, Subject
 
 SEEDS = 1000
-"""Inputs per round of a search, as in both papers."""
-TRIALS = 1000
-"""Steps of the local search from each instance, as in both papers."""
-WALKERS = 1000
-"""Number of instances that are collected for a walk, unless `ROUNDS` rounds have fewer."""
-ROUNDS = 10
+"""Batch size of random search."""
 ROUND = 10_000
 """Batch size of an exhaustive search."""
 FINER = 1.02
 """The progress of a search is recorded each time that this fraction of time has been added."""
-
-Instances = tuple[Tensor, Tensor]
-"""Levels of inputs and of their partners, shape (n, attributes) each."""
-Propose = Callable[[Tensor, Tensor, int], Tensor]
-"""Inputs, their partners and the number of the trial -> the inputs after one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +88,6 @@ class InputCheck:
     discriminates: Tensor
     partner: Tensor
     new: Tensor
-
-
-Learn = Callable[[Tensor, InputCheck], None]
-"""Called with the proposed steps, shape (n, attributes), and what they led to."""
 
 
 class Archive:
@@ -256,38 +242,3 @@ def random_search(archive: Archive, draw: torch.Generator) -> None:
     """Check inputs drawn uniformly from the domain until the budget is exhausted."""
     for _ in chance(archive, draw):
         pass
-
-
-def gathered(rounds: Iterable[Instances]) -> Iterator[Instances]:
-    """Collect instances of several rounds: a walk from few takes almost as long as one from many."""
-    waiting: list[Instances] = []
-    for instances in rounds:
-        waiting.append(instances)
-        if len(waiting) == ROUNDS or sum(len(levels) for levels, _ in waiting) >= WALKERS:
-            levels, partners = zip(*waiting, strict=True)
-            yield torch.cat(levels), torch.cat(partners)
-            waiting = []
-
-
-def walk(
-    archive: Archive, levels: Tensor, partners: Tensor, propose: Propose, learn: Learn | None = None
-) -> None:
-    """Run the local search: steps from each instance; a step that leaves discrimination is undone.
-
-    Args:
-        archive: checks inputs and stores instances.
-        levels, partners: instances and their variants with another class, shape (n, attributes).
-        propose: returns the next step.
-        learn: called with the outcome.
-    """
-    domain = archive.subject.domain
-    for trial in range(TRIALS if len(levels) else 0):
-        if archive.over:
-            return
-        moved = propose(levels, partners, trial)
-        checked = archive.follow(moved, domain.with_variant(moved, domain.variant_of(partners)))
-        if learn:
-            learn(moved - levels, checked)
-        stays = checked.discriminates[:, None]
-        levels = torch.where(stays, moved, levels)
-        partners = torch.where(stays, checked.partner, partners)

@@ -1,4 +1,4 @@
-"""Selects the searches: an exhaustive one if the budget suffices, otherwise ADF, AEQUITAS and random search."""
+"""Selects the searches: an exhaustive one if the budget suffices, otherwise the guided and random search."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable
 import torch
 
 from epochzero_models.classifier import ProgressCallback
-from epochzero_models.fairness.adf import adf
-from epochzero_models.fairness.aequitas import aequitas
+from epochzero_models.fairness.guided import GuidedSearch
 from epochzero_models.fairness.search import (
     Archive,
     SearchBudget,
@@ -55,7 +54,7 @@ def searched(
 
     Args:
         subject: the model and its domain.
-        people: rows, from which ADF starts.
+        people: rows, from which half of the guided search starts.
         budget: of each search.
         seconds: per input.
         seed: of all random numbers.
@@ -67,7 +66,7 @@ def searched(
     reason = why_not_all(subject.domain.size, budget, seconds)
     if not reason:
         return [search_all(subject, budget, on_progress)], {}
-    reasons = {"exhaustive search": reason, "ADF": subject.no_gradients(people.levels[:1])}
+    reasons = {"exhaustive search": reason, "gradients": subject.no_gradients(people.levels[:1])}
     left_out = {what: why for what, why in reasons.items() if why}
     return compare_searches(subject, people, budget, seed, on_progress), left_out
 
@@ -89,14 +88,11 @@ def compare_searches(
     seed: int,
     on_progress: ProgressCallback | None = None,
 ) -> list[SearchOutcome]:
-    """Run ADF, AEQUITAS and random search with the same budget each; without gradients, omit ADF."""
+    """Run the guided and random search with the same budget each."""
     searches: dict[str, Callable[[Archive, torch.Generator], None]] = {
-        "ADF": lambda archive, draw: adf(archive, people.levels, draw),
-        "AEQUITAS": aequitas,
+        "guided": lambda archive, draw: GuidedSearch(archive, people.levels, draw).run(),
         "random": random_search,
     }
-    if subject.no_gradients(people.levels[:1]):
-        del searches["ADF"]
     found: list[SearchOutcome] = []
     for name, search in searches.items():
         archive = Archive(name, subject, budget, on_progress)
