@@ -24,6 +24,7 @@ TRAIN, TEST = 1200, 300
 _SILENT = (
     "wandb", "visdom", "tensorboardX", "tensorboard_logger", "seaborn", "ipdb", "git", "comet_ml", "mlflow",
     "imageio", "moviepy", "torchsummary", "torchinfo", "pretty_errors", "torchviz", "pytorch_model_summary",
+    "matplotlib",
 )  # fmt: skip
 
 _GAMES_OF_TODAY = re.compile(r"truncated|reset\(.*\)\[0\]|, *(?:_|info) = [\w.]*env\.reset\(")

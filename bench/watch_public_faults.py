@@ -1,7 +1,7 @@
 """Programs of public collections of silent faults: whether the watcher names the fault, with the line, and is silent on fixed ones.
 
-``public_faults.toml`` lists those that run offline on the CPU, with the fault as the collection has it. A folder holds the
-repositories as git directories ``owner+name``; nothing of them is stored.
+``public_faults.toml`` lists those that run offline on the CPU, with the fault as the collection has it, and how programs of Keras 1
+and 2 are ported. A folder holds the repositories as git directories ``owner+name``; nothing of them is stored.
 
     python bench/watch_public_faults.py --repositories DIR --records DIR [--cpu-s S]
 """
@@ -11,18 +11,23 @@ from __future__ import annotations
 import argparse
 import html
 import io
+import random
 import re
 import subprocess
+import tarfile
 import tomllib
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 import watch_runs
-from common import REPOSITORY, save
-from watch import Case
+from common import REPOSITORY, SEED, save
+from public_trainings import PublicTraining
 from watch_relations import has_line, is_right
 from watch_runs import recorded, stored_path
 
@@ -36,46 +41,99 @@ _ROW, _CELL, _VALUE = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class PublicFault(PublicTraining):
+    """A program of a collection; `root` is a git directory.
+
+    Attributes:
+        commit: of the repository.
+        data: what the program reads from the directory of its file.
+    """
+
+    commit: str = ""
+    data: tuple[str, ...] = ()
+
+    def prepare(self, folder: Path) -> Path:
+        """Writes the program and its data into a directory; returns the program."""
+        folder = folder / "repository"
+        folder.mkdir(parents=True)
+        if self.data:
+            source = f"{self.commit}:{Path(self.file).parent}"
+            archive = _git(self.root, "archive", source, "--", *self.data)
+            with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+                files.extractall(folder, filter="data")
+        program = folder / "train.py"
+        program.write_text(self.program, encoding="utf-8")
+        return program
+
+
 def main() -> None:
     """Runs, judges, prints, and stores the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repositories", type=Path, required=True)
     parser.add_argument("--records", type=Path, required=True)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--cpu-s", type=int, default=watch_runs.CPU_S, help="of each training")
     options = parser.parse_args()
     watch_runs.CPU_S = options.cpu_s
+    # Forks inherit the states: few of the programs set a seed.
+    for seed in (random.seed, np.random.seed, torch.manual_seed):
+        seed(SEED % 2**32)
     counts: dict[str, Counter[str]] = {}
-    for case, found in recorded(programs(options.repositories), options.records, 1):
+    for case, found in recorded(programs(options.repositories), options.records, options.jobs):
         count = counts.setdefault(case.part, Counter())
         if found is None:
             count["not_run"] += 1
             continue
-        root = conclude(read_records(stored_path(case, options.records))).root
-        print(case.name, root and (root.word, root.place, root.text))
+        watched = conclude(read_records(stored_path(case, options.records)))
+        root, suspect = watched.root, watched.suspect
+        print(case.name, case.truth.get("fault"))
+        print(*(one and (one.word, one.place, one.text) for one in (root, suspect)))
         if not case.truth:
             count.update(fixed=1, false_roots=root is not None)
             continue
         named = is_right(case, root)
         line = named and root is not None and has_line(case, root)
         count.update(faults=1, named=named, line=line, wrong=root is not None and not named)
+        count.update(suspected=root is None and is_right(case, suspect))
     print(counts)
     data = [{"name": LIST.name, "cpu_s": options.cpu_s}]
     save("watch_public_faults", {part: dict(count) for part, count in counts.items()}, data=data)
 
 
-def programs(folder: Path) -> Iterator[Case]:
+def programs(folder: Path) -> Iterator[PublicFault]:
     """The programs of the list."""
-    for name, collection in tomllib.loads(LIST.read_text(encoding="utf-8")).items():
+    collections = tomllib.loads(LIST.read_text(encoding="utf-8"))
+    port = collections.pop("port")
+    for name, collection in collections.items():
         for number, about in enumerate(collection["programs"]):
-            file = about.get("file", collection.get("table"))
-            data = _file(folder / name.replace("/", "+"), collection["commit"], file)
+            root = folder / about.get("repository", name).replace("/", "+")
+            commit = about.get("commit", collection["commit"])
+            file = about.get("file") or collection["table"]
+            if "folder" in collection:
+                file = f"{collection['folder']}/{file}"
+            part = name.partition("/")[2] + ("_later" if about.get("later") else "")
+            data = _git(root, "show", f"{commit}:{file}")
             text = data.decode() if "file" in about else _of_table(data, about)
-            truth = {} if about.get("fixed") else about
-            yield Case(f"{name}/{number}", name.partition("/")[2], text.replace("\r", ""), truth)
+            yield PublicFault(
+                f"{name}/{number}", part, _ported(text, port, about.get("edits", ())),
+                {} if about.get("fixed") else about, root=root, file=file, commit=commit,
+                arguments=tuple(about.get("arguments", ())), data=tuple(about.get("data", ())),
+            )  # fmt: skip
 
 
-def _file(repository: Path, commit: str, path: str) -> bytes:
-    command = ["git", "-C", str(repository), "show", f"{commit}:{path}"]
+def _ported(text: str, port: Sequence[Sequence[str]], edits: Sequence[Sequence[str]]) -> str:
+    text = text.replace("\r", "")
+    if "keras" in text:
+        for pattern, new in port:
+            text = re.sub(pattern, new, text)
+    for old, new in edits:
+        text = text.replace(old, new)
+    return text
+
+
+def _git(repository: Path, *arguments: str) -> bytes:
+    command = ["git", "-C", str(repository), *arguments]
     return subprocess.run(command, check=True, capture_output=True).stdout
 
 

@@ -53,7 +53,8 @@ def recorded(
     public = any(isinstance(case, PublicTraining) for case in cases)
     if public:
         os.environ["KERAS_BACKEND"] = "torch"
-        stand_ins.import_torchvision()
+        with contextlib.suppress(ImportError):
+            stand_ins.import_torchvision()
     for name in (*_PRELOADED, *(_OF_PUBLIC if public else ())):
         with contextlib.suppress(ImportError):
             __import__(name)
@@ -153,7 +154,8 @@ def _train(program: Path, stored: Path, work: Path, arguments: Sequence[str] = (
             signal.signal(signal.SIGXCPU, _enough)
             spent = int(sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))
             resource.setrlimit(resource.RLIMIT_CPU, (spent + CPU_S, resource.RLIM_INFINITY))
-            runpy.run_path(str(program), run_name="__main__")
+            with contextlib.suppress(SystemExit):
+                runpy.run_path(str(program), run_name="__main__")
             here.end()
         begun.rename(stored)
 
