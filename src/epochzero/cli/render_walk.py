@@ -93,16 +93,17 @@ def _table(walked: FailureOrigin) -> Iterator[str]:
     heads = ("", "number", "operator", "module", "output", "line")
     rows: list[tuple[str, ...]] = [heads]
     for mark, operators in (("", walked.before), (">", (walked.culprit,)), ("", after)):
-        rows += [(mark, *_cells(operator)) for operator in operators]
+        nothing = "raises" if mark and walked.why == "raised" else "in place"
+        rows += [(mark, *_cells(operator, nothing)) for operator in operators]
     head, *lines = layout.aligned(rows)
     yield click.style(head, bold=True)
     for line in lines:
         yield click.style(line, fg="red") if line.startswith(">") else line
 
 
-def _cells(operator: TracedOperator) -> tuple[str, ...]:
+def _cells(operator: TracedOperator, nothing: str) -> tuple[str, ...]:
     name = f"{operator.name}{' (gradient)' if operator.backward else ''}"
-    gives = _range(operator.outputs[0]) if operator.outputs else "raises"
+    gives = _range(operator.outputs[0]) if operator.outputs else nothing
     place = f"{Path(operator.path).name}:{operator.line}" if operator.path else ""
     return f"{operator.number:,}", name, layout.shorten(operator.module, 30), gives, place
 

@@ -329,6 +329,36 @@ def test_ranks_of_torchrun_come_again_together(captured: Captured) -> None:
     assert (replayed.position.steps, replayed.exactness) == (6, "bits")
 
 
+@pytest.mark.parametrize(("later", "taken"), [(0, 0), (3, 1)])
+def test_a_loss_of_another_rank_counts_if_it_was_not_finite_one_step_before(
+    captured: Captured, later: int, taken: int
+) -> None:
+    folder = captured(BEFORE, RANK="1") / "capture"
+    other = folder / "rank-0"
+    other.mkdir()
+    told = read_json(folder / "rank-1" / MANIFEST)
+    position = told["position"] | {"backwards": 4}
+    _edit(folder / "rank-1", position=position | {"backwards": 4 + later})
+    loss = {"value": "inf", "place": None, "operators": [], "position": position}
+    write_json(other / MANIFEST, told | {"rank": 0, "time": 1e12, "nonfinite": loss, "parts": {}})
+    read = read_capture(folder)
+    assert (read.rank, read.failure.kind) == (taken, ("nonfinite", "exception")[taken])
+
+
+def test_the_step_in_which_the_loss_of_another_rank_was_not_finite_comes_again(
+    captured: Captured,
+) -> None:
+    program = RANKS.replace("pow(2).mean()", "pow(2).mean() / (step != 5 or dist.get_rank() != 1)")
+    failing = "    if dist.get_rank() == 0 and not torch.isfinite(loss):"
+    program = program.replace("    if step == 5 and dist.get_rank() == 1:", failing)
+    folder = captured(
+        light_torch(program), before=("-m", "torch.distributed.run", "--nproc_per_node=2")
+    )
+    replayed = again(folder)
+    assert replayed.expected.text == "the loss is inf in rank 1; rank 0 failed one step later"
+    assert (replayed.reproduced, replayed.position.steps) == (True, 5)
+
+
 def test_a_helper_that_ends_well_leaves_the_capture_of_the_one_that_failed(
     captured: Captured,
 ) -> None:

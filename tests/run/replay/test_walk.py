@@ -112,6 +112,22 @@ def test_it_ends_at_the_operator_that_made_infinity_of_zeros(walks: Walks) -> No
     assert found.sources[0].name == "aten._softmax"
 
 
+def test_only_what_raised_is_said_to_raise(walks: Walks) -> None:
+    weights, values = [torch.ones(3)], torch.ones(2, 3)
+
+    def step() -> None:
+        torch._foreach_add_(weights, 1.0)
+        with torch.profiler.record_function("sampling"):
+            torch.zeros(2)
+        values @ values
+
+    found = walks(step)
+    assert not any(one.name.startswith("profiler") for one in found.before)
+    assert "aten._foreach_add_.Scalar" in [one.name for one in found.before]
+    raises = [line for line in walked_lines(found) if "raises" in line]
+    assert ["aten.mm" in line for line in raises] == [True]
+
+
 def test_a_gradient_belongs_to_the_module_and_line_of_its_forward_pass(walks: Walks) -> None:
     class Root(nn.Module):
         def forward(self, x: Any) -> Any:

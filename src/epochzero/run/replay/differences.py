@@ -65,7 +65,8 @@ def _packages(
         interpreter = read_interpreter(program, home=variables.get("HOME", ""))
     except InputError:
         return
-    now = _versions(interpreter, _folders(capture, variables))
+    added = filter(None, variables.get("PYTHONPATH", "").split(os.pathsep))
+    now = _versions(interpreter, [str(capture.directory / entry) for entry in added])
     others = []
     for name, then in capture.versions.items():
         if name in OF_GPU or (name in now and _agree(now[name], then)):
@@ -79,11 +80,6 @@ def _packages(
             others.append(sentence)
     if others:
         yield "; ".join(others)
-
-
-def _folders(capture: Capture, variables: Mapping[str, str]) -> list[str]:
-    added = variables.get("PYTHONPATH", "").split(os.pathsep)
-    return [str(capture.directory / entry) for entry in added if entry]
 
 
 def _versions(interpreter: PythonInstallation, first: list[str]) -> dict[str, str]:
@@ -115,7 +111,7 @@ def _is_in(name: str, capture: Capture) -> bool:
 
 
 def _code(capture: Capture) -> Iterator[str]:
-    began = _began(capture)
+    began = capture.ended - capture.elapsed_s
     for file in capture.code:
         path = str(file["path"])
         passed = f"; {_IN_IT}" if path in capture.failure.through else ""
@@ -126,10 +122,6 @@ def _code(capture: Capture) -> Iterator[str]:
             yield f"{path} has changed{passed or '; the failure did not pass through it'}"
         elif file["modified"] > began:
             yield f"{path} changed while the job was running{passed}"
-
-
-def _began(capture: Capture) -> float:
-    return capture.ended - capture.elapsed_s
 
 
 def _repository(capture: Capture) -> Iterator[str]:

@@ -207,6 +207,7 @@ def _environment(
         "folder": str(capture.folder.parent),
         "told_by": capture.folder.name,
         "from_snapshot": way == "snapshot",
+        "nonfinite": capture.failure.kind == "nonfinite",
         "step": asked.step,
         "inspect": asked.inspect,
         "walk": asked.bisect,

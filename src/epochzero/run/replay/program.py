@@ -237,15 +237,13 @@ def _made(name: str, held: TensorValues, gradient: str) -> list[str]:
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     lines = [f"{name} = (torch.randn({shape}) * {spread:.9g} + {mean:.9g}).clamp({low!r}, {high!r}).to({dtype})"]  # fmt: skip
     special = [low, high, *([0.0] if (finite == 0).any() else [])]
-    special += [v for v in (math.nan, math.inf, -math.inf) if _has(values, v)]
+    special += [
+        v for v in (math.nan, math.inf, -math.inf) if np.isclose(values, v, equal_nan=True).any()
+    ]
     recorded = ", ".join(f'float("{v}")' if not math.isfinite(v) else repr(v) for v in special)
     count = min(len(special), values.size)
     lines.append(f"{name}.view(-1)[:{count}] = torch.tensor([{recorded}])[:{count}].to({dtype})")
     return [*lines, f"{name}{gradient}"] if gradient else lines
-
-
-def _has(values: Any, number: float) -> bool:
-    return bool(np.isnan(values).any() if math.isnan(number) else (values == number).any())
 
 
 def _values(held: TensorValues) -> Any:

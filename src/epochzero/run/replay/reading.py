@@ -47,6 +47,7 @@ def read_capture(folder: Path) -> Capture:
     try:
         # A process that was terminated from outside failed after another, or was killed.
         path, first = min(fields, key=lambda field: (_order(field[1]), field[1]["time"]))
+        path, first = _origin(fields, first) or (path, first)
         # The captures of the other ranks are replayed together with this one.
         for other, manifest in fields:
             _check_parts(other.parent, manifest["parts"])
@@ -58,6 +59,20 @@ def read_capture(folder: Path) -> Capture:
 def _order(manifest: Mapping[str, Any]) -> int:
     failure = manifest["failure"] or (manifest["nonfinite"] and {"kind": "nonfinite"})
     return 3 if failure is None else {"signal": 2, "exit": 1}.get(failure["kind"], 0)
+
+
+def _origin(
+    fields: Sequence[tuple[Path, dict[str, Any]]], first: Mapping[str, Any]
+) -> tuple[Path, dict[str, Any]] | None:
+    """Return the rank whose loss was not finite one step before another failed: ranks share gradients."""
+    own = first["nonfinite"]
+    before = own["position"]["backwards"] - 1 if own else first["position"]["backwards"]
+    for path, manifest in fields if _order(first) == 0 else ():
+        loss = manifest["nonfinite"]
+        if loss and loss["position"]["backwards"] == before:
+            value = f"{loss['value']} in rank {manifest['rank']}; rank {first['rank']} failed one step later"
+            return path, manifest | {"failure": None, "nonfinite": loss | {"value": value}}
+    return None
 
 
 def _read_job(path: Path) -> Any:

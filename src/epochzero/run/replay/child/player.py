@@ -76,7 +76,7 @@ class Player:
 
     def delivers(self, loader: int, iterator: Any, deliver: Callable[[], Any]) -> Any:
         """See `Follower`."""
-        if self._course.batches > self._failing["batches"] + _PATIENCE and self._seeks_failure():
+        if self._course.batches > self._failing["batches"] + _PATIENCE and self._step is None:
             self._stop("passed")
         if self._jumps and not self._jumped:
             if not self._events or loader != self._events[0]["loader"]:
@@ -103,7 +103,7 @@ class Player:
         """See `Follower`: the first call of a model after the jump loads its weights."""
         for state in self._unloaded:
             values = decode(state["values"], self._tensors)
-            living = _values_of(model)
+            living = {**dict(model.named_parameters()), **dict(model.named_buffers())}
             if {n: t.shape for n, t in values.items()} == {n: t.shape for n, t in living.items()}:
                 with torch.no_grad():
                     for name, value in values.items():
@@ -120,11 +120,8 @@ class Player:
         """See `Follower`."""
         if self._step is not None and self._course.steps >= self._step:
             self._stop("reached")
-        if self._course.steps > self._failing["steps"] + _PATIENCE and self._seeks_failure():
+        if self._course.steps > self._failing["steps"] + _PATIENCE and self._step is None:
             self._stop("passed")
-
-    def _seeks_failure(self) -> bool:
-        return self._step is None
 
     # From the start -------------------------------------------------------------------------------
 
@@ -245,10 +242,6 @@ class Player:
                 where=f"in DataLoader worker process {name.partition('.')[0].rpartition('-')[2]}"
             )
         return failed.reraise()
-
-
-def _values_of(model: Any) -> dict[str, torch.Tensor]:
-    return {**dict(model.named_parameters()), **dict(model.named_buffers())}
 
 
 def _same(batch: Any, kept: Any) -> bool:

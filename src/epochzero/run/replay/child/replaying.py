@@ -76,6 +76,8 @@ class ProcessReplay(ExitObserver):
         from epochzero.run.replay.child.player import Player
         from epochzero.run.replay.child.walking import WalkingPlayer
 
+        if self._asked["nonfinite"]:  # What a rank raised because of another's loss is not awaited.
+            self._manifest["failure"] = None
         if self._manifest["threads"]:
             torch.set_num_threads(self._manifest["threads"])
         self._course = Course(looks_at_inputs=True)

@@ -88,8 +88,8 @@ class Walk:
             raise
         outputs = _tensors(result)
         held = {_storage(tensor) for tensor in _tensors((args, kwargs))}
-        if outputs and not mutable and all(_storage(output) in held for output in outputs):
-            return result  # a view
+        if not mutable and all(_storage(output) in held for output in outputs):
+            return result  # a view, or no computation, such as a range of the profiler
         record["outputs"] = [_range(output) for output in outputs]
         if "empty" in str(func):  # whatever lay in that memory
             record["outputs"] = [output | {"nan": 0, "inf": 0} for output in record["outputs"]]
@@ -105,7 +105,7 @@ class Walk:
         return result
 
     def _described(self, func: Any, args: Any, kwargs: Any) -> Record:
-        backward = _is_backward()
+        backward = torch._C._current_graph_task_id() != -1
         of = self._forward.get(_sequence_of_node()) if backward else None
         flat = tree_flatten((args, kwargs))[0]
         return {
@@ -423,10 +423,6 @@ def _storage(tensor: torch.Tensor) -> int:
         return number
     except (NotImplementedError, RuntimeError):
         return id(tensor)  # sparse tensors have none
-
-
-def _is_backward() -> bool:
-    return torch._C._current_graph_task_id() != -1
 
 
 def _sequence() -> int:
