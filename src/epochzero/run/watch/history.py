@@ -190,6 +190,9 @@ class EvaluationPass:
         model: the path of what was called: the number of its model before the slash.
         others: as in `Iteration`.
         unset: numbers of models that evaluate with statistics of normalizations that no batch has changed.
+        weights: fingerprints of the parameters of the first model that was called.
+        classes, numbers: how well predictions fit their targets, and would if they were coded otherwise, as of `child.codes`.
+        repeated: how many batches had the same loss, if all had.
     """
 
     iteration: int
@@ -211,6 +214,10 @@ class EvaluationPass:
     model: str = ""
     others: Mapping[str, float] = field(default_factory=dict)
     unset: frozenset[int] = frozenset()
+    weights: tuple[float, ...] = ()
+    classes: Mapping[str, float] = field(default_factory=dict)
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    repeated: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +238,9 @@ class TrainingHistory:
         arguments: words of the job's command line behind its program.
         cycles: of the inspected iterations, and of those whose calls have an order that is new.
         calls: line -> its place, of all calls of cycles.
-        loads: records of weights that were loaded into the module that they belong to.
+        takes, loads: records of states of models, optimizers and schedules that were taken and restored.
+        uses: records of the first calls of models after loads.
+        passes: single calls without gradients in the mode of the training, as of what the model is compared with.
         ranks: the trainings of other ranks of the job, by their number.
         experiments: ``iteration``, ``facts`` and ``problem`` of each experiment on the running model.
     """
@@ -259,7 +268,10 @@ class TrainingHistory:
     arguments: tuple[str, ...] = ()
     cycles: tuple[Cycle, ...] = ()
     calls: Mapping[str, SourceLine] = field(default_factory=dict)
+    takes: tuple[Record, ...] = ()
     loads: tuple[Record, ...] = ()
+    uses: tuple[Record, ...] = ()
+    passes: tuple[EvaluationPass, ...] = ()
     ranks: Mapping[int, TrainingHistory] = field(default_factory=dict)
     experiments: tuple[Record, ...] = ()
 
@@ -289,7 +301,10 @@ class TrainingHistory:
             scalers=before(self.scalers),
             rates=before(self.rates),
             cycles=tuple(cycle for cycle in self.cycles if cycle.number < iteration),
+            takes=before(self.takes),
             loads=before(self.loads),
+            uses=before(self.uses),
+            passes=tuple(of for of in self.passes if of.iteration < iteration),
             experiments=before(self.experiments),
             ranks={rank: of.until(iteration) for rank, of in self.ranks.items()},
             loss_by_line={
@@ -422,7 +437,10 @@ class _HistoryBuilder:
             ),
             cycles=tuple(map(_cycle, self._of("cycle"))),
             calls={str(r["line"]): SourceLine(*r["place"]) for r in self._of("call") if r["place"]},
+            takes=self._of("take"),
             loads=self._of("load"),
+            uses=self._of("use"),
+            passes=tuple(map(self._evaluation, self._of("pass"))),
             experiments=tuple(map(self._experiment, self._of("experiment"))),
             ended=self._ended,
             count=self._count,
@@ -536,6 +554,10 @@ class _HistoryBuilder:
             model=str(record.get("model", "")),
             others=self._fingerprints(record),
             unset=frozenset(record.get("unset", ())),
+            weights=tuple(map(_number, record.get("weights", ()))),
+            classes=_numbers(record.get("classes", {})),
+            numbers=_numbers(record.get("numbers", {})),
+            repeated=int(record.get("repeated", 0)),
         )
 
     def _fingerprints(self, record: Record) -> Mapping[str, float]:

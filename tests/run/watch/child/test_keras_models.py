@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from epochzero.run.watch.child.keras_fits import class_weights, clipping_of, loader_of, norm_of
+from epochzero.run.watch.child.keras_hooks import _after
 from epochzero.run.watch.child.keras_models import as_compared
 
 ONE_HOT = torch.eye(3)[[0, 2, 1, 1]]
@@ -55,3 +57,12 @@ def test_clipping_is_by_one_weight_or_by_all() -> None:
     assert clipping_of(optimizer) == ("global_clipnorm", "clip_grad_norm_", 2.0)
     assert norm_of("global_clipnorm", [3.0, 4.0]) == 5.0
     assert norm_of("clipnorm", [3.0, 4.0]) == 4.0
+
+
+def test_keras_can_read_the_arguments_of_a_watched_constructor() -> None:
+    """Without them it does not store a model."""
+
+    def constructor(self: Any, units: int, *, name: str = "") -> None: ...
+
+    watched = _after(constructor, lambda *_, **__: None)
+    assert inspect.getfullargspec(watched) == inspect.getfullargspec(constructor)

@@ -247,19 +247,6 @@ class Backward:
         if number is not None and not self.safety.resting:
             self._calls.add("schedule", number, inspected=self._scenes.scene.looking)
 
-    @safe
-    def state_loaded(self, module: Any, state: Any) -> None:
-        """Weights are loaded into a module; records where they are its own, so that nothing changes."""
-        named = module.named_parameters()
-        pairs = [(value, state.get(name)) for name, value in named if _is_plain(value)]
-        shared = bool(pairs) and all(
-            _is_plain(given) and given.data_ptr() == own.data_ptr() for own, given in pairs
-        )
-        where = place() if shared else None
-        if shared and self._records.is_first("load", line_of(where)):
-            number = self._iterations.number
-            self._records.emit("load", iteration=number, place=where)
-
     def _add(self, kind: str, optimizer: Any, flag: str = "", value: float | None = None) -> None:
         inspected, number = self._scenes.scene.looking, self._components.number(optimizer)
         self._calls.add(kind, number, flag=flag, value=value, inspected=inspected)
@@ -293,11 +280,6 @@ def _first_gradient(
         if parameter.grad is not None:
             return weakref.ref(parameter), id(parameter.grad), parameter.grad._version
     return None
-
-
-def _is_plain(tensor: Any) -> bool:
-    """Whether this is a tensor with memory of its own: none that is spread over processes or has no values yet."""
-    return type(tensor) in (torch.Tensor, torch.nn.Parameter) and not tensor.is_meta
 
 
 def _heads(tensor: torch.Tensor) -> list[str]:

@@ -127,6 +127,10 @@ class Components:
         self._note_optimizer(optimizer)
         return len(self._optimizers) - 1
 
+    def number_of_schedule(self, scheduler: Any) -> int | None:
+        """The number of a schedule; None for one that was made before watching started."""
+        return self._schedulers.get(scheduler)
+
     def rates(self) -> list[float]:
         """Learning rates of all groups of all optimizers."""
         return [

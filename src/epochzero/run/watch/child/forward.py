@@ -14,6 +14,7 @@ from epochzero.run.watch.child.places import line_of, place, user_frame
 from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.safety import Safety, safe
 from epochzero.run.watch.child.scenes import Scenes
+from epochzero.run.watch.child.states import States
 from epochzero.run.watch.child.statistics import number_in
 
 
@@ -23,6 +24,7 @@ class Forward:
     Attributes:
         foreign: kinds of modules that are watched in another way.
         laboratory: experiments on what is called.
+        states: what was loaded into models.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class Forward:
         self.safety = safety
         self.laboratory = laboratory
         self.foreign: tuple[type, ...] = ()
+        self.states: States | None = None
         self._records = records
         self._iterations = iterations
         self._models = models
@@ -73,6 +76,8 @@ class Forward:
         # A loss or an augmentation may be a module as well.
         if not self._models.knows(module) and next(module.parameters(), None) is None:
             return ""
+        if self.states is not None and self.states.are_unused:
+            self.states.used(module)
         self._scenes.model_called(
             module, evaluating=not (self.safety.gradients and module.training)
         )

@@ -24,6 +24,7 @@ from epochzero.run.watch.child.backward import Backward
 from epochzero.run.watch.child.forward import Forward
 from epochzero.run.watch.child.observer import Observer
 from epochzero.run.watch.child.standin import FunctionWrapper, give_code, shorten_traceback
+from epochzero.run.watch.child.states import States
 
 LOSSES = (
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss",
@@ -105,11 +106,15 @@ class Hooks:
         clearing: tuple[Any, ...] = (torch.optim.Optimizer, torch.nn.Module)
         for kind in clearing:
             self._put(kind, "zero_grad", _after(kind.zero_grad, backward.cleared))
-        for kind in vars(torch.optim.lr_scheduler).values():
-            if isinstance(kind, type) and "step" in vars(kind):
+        schedules = [k for k in vars(torch.optim.lr_scheduler).values() if isinstance(k, type)]
+        for kind in schedules:
+            if "step" in vars(kind):
                 self._put(kind, "step", _scheduling(vars(kind)["step"], backward))
-        load = _loading(torch.nn.Module.load_state_dict, backward)
-        self._put(torch.nn.Module, "load_state_dict", load)
+        states = self._observer.states
+        for kind in (*clearing, *schedules):
+            for name, around in (("state_dict", _taking), ("load_state_dict", _loading)):
+                if name in vars(kind):
+                    self._put(kind, name, around(vars(kind)[name], states))
         self._put(scaler, "update", _after(scaler.update, backward.scale_updated))
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             clip = _after(getattr(utilities, name), backward.clipped, name)
@@ -239,11 +244,25 @@ def _scheduling(step: Callable[..., Any], backward: Backward) -> Callable[..., A
     return stepped
 
 
-def _loading(load: Callable[..., Any], backward: Backward) -> Callable[..., Any]:
+def _taking(take: Callable[..., Any], states: States) -> Callable[..., Any]:
+    """A model asks its parts for their states, with a dictionary to put them in."""
+
+    @functools.wraps(take)
+    def taken(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not args and "destination" not in kwargs and not _is_compiling():
+            states.taken(self)
+        return take(self, *args, **kwargs)
+
+    return taken
+
+
+def _loading(load: Callable[..., Any], states: States) -> Callable[..., Any]:
     @functools.wraps(load)
     def loaded(self: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
-        backward.state_loaded(self, state_dict)
-        return load(self, state_dict, *args, **kwargs)
+        before = states.loads(self, state_dict)
+        result = load(self, state_dict, *args, **kwargs)
+        states.loaded(self, before, state_dict)
+        return result
 
     return loaded
 

@@ -32,6 +32,7 @@ from epochzero.run.watch.child.keras_models import (
     as_compared,
     as_torch,
     few,
+    fingerprint,
     inside,
     layers_of,
     loss_of,
@@ -42,7 +43,7 @@ from epochzero.run.watch.child.keras_models import (
 )
 from epochzero.run.watch.child.places import place
 from epochzero.run.watch.child.records import SCHEMA, Records
-from epochzero.run.watch.child.schedule import Schedule
+from epochzero.run.watch.child.schedule import DESCRIBED_EVALUATIONS, Schedule
 
 _ACCURACIES = ("accuracy", "acc", "binary_accuracy", "categorical_accuracy",
                "sparse_categorical_accuracy")  # fmt: skip
@@ -127,12 +128,18 @@ class KerasInstrumentation:
         )
         for name in ("fit", "evaluate"):
             self._put(model, name, self._with_callback)
+        for name in ("load_weights", "set_weights"):
+            self._put(
+                model, name, lambda f: _after(f, lambda _, made, *a, **k: self.restored(made))
+            )
         if self._keras.backend.backend() == "torch":
             self._put(layer, "__call__", lambda f: _after(f, self.layer_called))
             self._put(model, "compute_loss", lambda f: _after(f, self.loss_computed))
 
     def _put(self, owner: Any, name: str, around: Callable[[Any], Any]) -> None:
-        self._patches.put(owner, name, around(getattr(owner, name)))
+        # Keras compares methods of a model with those of its base classes, to see which ones a program has overridden.
+        owner = next(kind for kind in owner.__mro__ if name in vars(kind))
+        self._patches.put(owner, name, around(vars(owner)[name]))
 
     def remove(self) -> None:
         """Puts back what was there before."""
@@ -327,7 +334,7 @@ class KerasInstrumentation:
         self._evaluation += 1
 
     @_safe
-    def evaluation_ended(self, metrics: dict[str, Any]) -> None:
+    def evaluation_ended(self, metrics: dict[str, Any], model: Any) -> None:
         """An evaluation has ended with these metrics."""
         scene, self._scene = self._scene, None
         found = {"calls": 1, "training": False} | (scene.ended() if scene else {})
@@ -347,7 +354,8 @@ class KerasInstrumentation:
             for name, number in measured.items()
         ]
         where = {"place": self._place, "iteration": self._iteration}
-        self.records.emit("evaluation", **{**found, **where})
+        weights = self._fingerprints(model)
+        self.records.emit("evaluation", **{**found, **where, "weights": weights})
 
     # With the backend torch -----------------------------------------------------------------------
 
@@ -405,6 +413,19 @@ class KerasInstrumentation:
                 values = self._keras.ops.convert_to_numpy(variable)
                 if values.dtype.kind == "f" and values.size:
                     yield f"{number}/{path}.{variable.name}", values, variable
+
+    def _fingerprints(self, model: Any) -> list[float]:
+        described = self._evaluation <= DESCRIBED_EVALUATIONS
+        return [fingerprint(v) for _, v, _ in self._weights(model)] if described else []
+
+    @_safe
+    def restored(self, model: Any) -> None:
+        """Weights are restored, by a callback or by the program."""
+        is_model = isinstance(model, self._keras.Model) and self._iteration
+        weights = self._fingerprints(model) if is_model else []
+        if weights:
+            of = {"iteration": self._iteration, "evaluations": self._evaluation, "place": place()}
+            self.records.emit("load", what="model", weights=weights, **of)
 
     def _tell_model(self, model: Any) -> None:
         """The model once, and again when what of it is trained has changed."""
@@ -476,7 +497,7 @@ def _callback_class(keras: Any, watch: KerasInstrumentation) -> Any:
             watch.evaluation_begins()
 
         def on_test_end(self, logs: Any = None) -> None:
-            watch.evaluation_ended(dict(logs or {}))
+            watch.evaluation_ended(dict(logs or {}), self.model)
 
     return Watching
 
@@ -492,4 +513,6 @@ def _after(function: Callable[..., Any], notify: Callable[..., Any]) -> Callable
         notify(result, *args, **kwargs)
         return result
 
+    # Keras reads the arguments of constructors when it stores an object, and does not follow `__wrapped__`.
+    called.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     return called

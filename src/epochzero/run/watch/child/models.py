@@ -13,7 +13,7 @@ from epochzero.injected.identity import ByIdentity
 from epochzero.run.watch.child import structure
 from epochzero.run.watch.child.places import locals_of, place, user_frame
 from epochzero.run.watch.child.records import Records
-from epochzero.run.watch.child.statistics import Look, few
+from epochzero.run.watch.child.statistics import Look, fingerprint
 
 MOST_WATCHED = 400
 """Parameters of one look."""
@@ -147,9 +147,7 @@ class Models:
         look, found = Look(), dict[str, float]()
         for name, value in others[:: -(-len(others) // MOST_OTHERS)] if others and held else ():
             if value.numel():
-                flat = few(value, 256)
-                weights = torch.arange(1, len(flat) + 1, device=flat.device).sin()
-                look.add(found, (name,), (flat * weights).sum().reshape(1))
+                look.add(found, (name,), fingerprint(value))
         look.read()
         return found
 

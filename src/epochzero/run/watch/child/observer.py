@@ -20,6 +20,7 @@ from epochzero.run.watch.child.records import SCHEMA, Records
 from epochzero.run.watch.child.safety import Safety
 from epochzero.run.watch.child.scenes import Scenes
 from epochzero.run.watch.child.schedule import Schedule
+from epochzero.run.watch.child.states import States
 
 
 class Observer:
@@ -30,6 +31,7 @@ class Observer:
         components: receives what is created.
         forward: receives calls of models and losses.
         backward: receives backward passes and steps.
+        states: receives what is taken of models and optimizers, and restored.
     """
 
     def __init__(
@@ -58,6 +60,10 @@ class Observer:
         self.backward = Backward(
             records, schedule, *common, self.components, self._scenes, calls, laboratory
         )
+        self.states = States(
+            records, self.safety, self._iterations, self.components, self._scenes.interrupted
+        )
+        self.forward.states = self.states
         # A worker of a loader is no part of the training.
         safety = weakref.ref(self.safety)
         os.register_at_fork(after_in_child=lambda: _forget(safety))

@@ -19,7 +19,8 @@ from epochzero.run.watch.child.schedule import Schedule
 
 MOST_FAILURES = 8
 _WHILE_RESTING = frozenset({
-    "end", "enters", "epoch_begins", "loader_made", "module_made", "optimizer_made", "scheduled", "scheduler_made",
+    "end", "enters", "epoch_begins", "loader_made", "module_made", "optimizer_made", "scheduled", "scheduler_made", "loaded", "loads",
+    "taken", "used",
 })  # fmt: skip
 _HAS_CUDA = torch.backends.cuda.is_built()  # type: ignore[no-untyped-call]
 

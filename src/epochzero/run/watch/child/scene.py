@@ -12,6 +12,7 @@ import torch
 
 from epochzero.injected.identity import ByIdentity
 from epochzero.run.watch.child import attention, batches
+from epochzero.run.watch.child.codes import Codes
 from epochzero.run.watch.child.places import place
 from epochzero.run.watch.child.relations import relations
 from epochzero.run.watch.child.statistics import (
@@ -45,6 +46,7 @@ _OF_CLASSES = (
     "SparseCategoricalCrossentropy",
     "CategoricalCrossentropy",
 )
+_OF_NUMBERS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 _OF_TWO = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 _LABELS = re.compile(r"(^|[._])(labels?|targets?)$")
 """Arguments of a model that computes its own loss, as those of Transformers do."""
@@ -60,6 +62,7 @@ class Scene:
         calls: of models.
         training: the mode of the first model called.
         split: of an evaluation, the lines that are known to call a model by turns.
+        module: of an evaluation, the first that was called.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class Scene:
         self.calls = 0
         self.training: bool | None = None
         self.split: set[Any] = set()
+        self.module: weakref.ref[Any] | None = None
         self._began: dict[int, Any] = {}
         self._look = Look()
         self._record: dict[str, Any] = {}
@@ -83,6 +87,7 @@ class Scene:
         self._read: dict[tuple[str, int], list[float]] = {}
         self._notes: dict[str, int] = {}
         self._clippings: list[dict[str, Any]] = []
+        self._codes = Codes()
         self.has_loss = False
 
     @property
@@ -102,6 +107,7 @@ class Scene:
     ) -> None:
         """An evaluation begins with the call of a module at these lines."""
         self.split = split | {lines}
+        self.module = weakref.ref(module)
         self._began[id(module)] = lines
         self._record["place"] = place
         self._record["loader"] = loader
@@ -264,10 +270,18 @@ class Scene:
         count = float(output.shape[0]) if output.dim() else 1.0
         if self.evaluating:
             self._sum("loss", value.detach().mean(), count)
+            if (
+                name in _OF_NUMBERS
+                and isinstance(target, torch.Tensor)
+                and output.shape == target.shape
+            ):
+                self._codes.add_numbers(output, target)
         if self.evaluating or self.looking:
             right = _right(name, output, target)
             if right is not None:
                 self._sum("accuracy", right, count)
+            if right is not None and self.evaluating and name in _OF_CLASSES:
+                self._codes.add_classes("loss", output.argmax(1), arguments["target"])
         if not self.looking or "target" in self._record:
             return
         self._record["function"] = name
@@ -331,6 +345,7 @@ class Scene:
         same = isinstance(right, torch.Tensor) and left.shape == right.shape and left.dim() > 0
         if same and not left.is_floating_point() and not right.is_floating_point():
             self._sum("agreement", result.float().mean(), float(left.numel()))
+            self._codes.add_classes("compared", left, right)
 
     def read(self, path: str, line: int, value: Any) -> None:
         """The program has read a number at this line."""
@@ -370,6 +385,9 @@ class Scene:
             of_parts = zip(means[name].values(), parts, strict=True)
             found[name] = sum(value * count for value, (_, count) in of_parts) / total
             found["examples"] = total
+            if name == "loss" and len(set(means[name].values())) == 1:
+                found["repeated"] = len(parts)
+        found |= self._codes.found()
         for described in found.get("inputs", ()):
             if "rows" in described:
                 described["rows"] = [f"{number:.9g}" for number in described["rows"].values()]

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from epochzero.injected.iterations import Iterations
+from epochzero.run.watch.child import structure
 from epochzero.run.watch.child.calls import CallRecorder
 from epochzero.run.watch.child.components import Components
 from epochzero.run.watch.child.losses import Losses
@@ -20,7 +21,7 @@ from epochzero.run.watch.child.places import calls, place
 from epochzero.run.watch.child.records import Records, joined_rank
 from epochzero.run.watch.child.safety import Safety
 from epochzero.run.watch.child.scene import Scene
-from epochzero.run.watch.child.schedule import Schedule
+from epochzero.run.watch.child.schedule import DESCRIBED_EVALUATIONS, Schedule
 
 MOST_EVALUATIONS = 2000
 FIRST_EVALUATIONS = 8
@@ -138,6 +139,12 @@ class Scenes:
                 return not optimizers and not bool(parameter.grad.any())
         return True
 
+    def interrupted(self) -> int:
+        """Weights are about to be changed by a load: what is evaluated after it is another evaluation. Returns how many there were."""
+        if self.scene.evaluating:
+            self.evaluation_ended()
+        return self._evaluations
+
     def evaluation_ended(self) -> None:
         """The evaluation is over; what comes is of the iteration."""
         self._record_evaluation()
@@ -179,8 +186,10 @@ class Scenes:
 
     def _record_evaluation(self) -> None:
         scene = self.scene
-        passing = scene.calls == 1 and scene.training and not scene.measured
-        if passing or not scene.is_worth_a_record or self._evaluations >= MOST_EVALUATIONS:
+        if not scene.is_worth_a_record or self._evaluations >= MOST_EVALUATIONS:
+            return
+        if scene.calls == 1 and scene.training and not scene.measured:
+            self._records.emit("pass", iteration=self._iterations.number, **scene.ended())
             return
         self._evaluations += 1
         self.losses.emit()
@@ -190,8 +199,11 @@ class Scenes:
         if scene.looking or self._evaluations <= FIRST_EVALUATIONS:
             self._models.emit(number, optimizers)
             others, unset = self._models.others(optimizers), self._models.unset()
-        fields = {"others": others, "unset": unset, **scene.ended()}
-        self._records.emit("evaluation", iteration=number, **fields)
+        module = scene.module() if scene.module is not None else None
+        described = scene.measured and self._evaluations <= DESCRIBED_EVALUATIONS
+        weights = structure.weights_of(module) if module is not None and described else {}
+        fields = {"others": others, "unset": unset, "weights": list(weights.values())}
+        self._records.emit("evaluation", iteration=number, **fields, **scene.ended())
 
     def _record_iteration(self) -> None:
         for name, parameter in self._models.all_parameters() if self.chosen else ():

@@ -17,6 +17,8 @@ SHORT_S = 0.002
 """Of a step: even counting costs a share of it that is felt, and most steps are not observed at all."""
 PHASES, PHASE_S = 3, 0.05
 """How often the milestones begin again, and the free seconds that each time adds."""
+DESCRIBED_EVALUATIONS = 200
+"""Evaluations of which the weights are noted, to find them again in a state that is restored."""
 _SETTLED, _RESTS = 1000, 5
 """Iterations before steps are left out, and how many in a row are."""
 

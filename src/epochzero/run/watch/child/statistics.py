@@ -85,6 +85,13 @@ def few(tensor: torch.Tensor, most: int = MOST_ELEMENTS) -> torch.Tensor:
     return flat.float()
 
 
+def fingerprint(tensor: torch.Tensor, most: int = 256) -> torch.Tensor:
+    """A number that changes with each of so many elements, and if they change places."""
+    flat = few(tensor, most)
+    weights = torch.arange(1, len(flat) + 1, device=flat.device).sin()
+    return (flat * weights).sum().reshape(1)
+
+
 def values(tensor: torch.Tensor) -> Numbers:
     """`VALUES` of a tensor; its mean and so on are of what is finite."""
     return _values(few(tensor))

@@ -6,9 +6,10 @@ from typing import Any
 
 import torch
 
-from epochzero.run.watch.child.statistics import GRADIENT, Look, few, gradient
+from epochzero.run.watch.child.statistics import GRADIENT, Look, few, fingerprint, gradient
 
 MOST_LAYERS = 2000
+MOST_WEIGHTS = 32
 # Settings of a layer that a person chooses.
 _SETTINGS = (
     "in_features", "out_features", "in_channels", "out_channels", "kernel_size", "stride",
@@ -24,6 +25,16 @@ def inner(module: torch.nn.Module) -> torch.nn.Module:
     while type(module).__name__ in ("DistributedDataParallel", "DataParallel", "OptimizedModule"):
         module = getattr(module, "_orig_mod", None) or module.module  # type: ignore[assignment]
     return module
+
+
+def weights_of(module: torch.nn.Module) -> dict[str, float]:
+    """Fingerprints of the parameters of a module, of many those at even distances: by them a state is found again."""
+    look, found = Look(), dict[str, float]()
+    named = [(n, p) for n, p in module.named_parameters() if has_values(p) and p.numel()]
+    for name, parameter in named[:: -(-len(named) // MOST_WEIGHTS)] if named else ():
+        look.add(found, (name,), fingerprint(parameter))
+    look.read()
+    return found
 
 
 def settings(module: torch.nn.Module) -> dict[str, Any]:

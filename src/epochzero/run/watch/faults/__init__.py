@@ -22,6 +22,7 @@ from epochzero.run.watch.faults import (
     parallel,
     ranks,
     settings,
+    states,
 )
 from epochzero.run.watch.faults._experiments import EXPERIMENTS
 from epochzero.run.watch.faults._signals import is_harmed
@@ -33,7 +34,7 @@ from epochzero.run.watch.model import EvidenceKind, SourceLine, TrainingFinding
 NOTE = 0.45
 """The confidence of what is worth a look, and is no root."""
 Find = Callable[[TrainingHistory], Iterable[TrainingFinding]]
-_SUBJECTS = (calls, settings, data, labels, objective, layers, copies, ranks, parallel)
+_SUBJECTS = (calls, settings, data, labels, objective, layers, copies, states, ranks, parallel)
 RELATIONS: Sequence[Row] = tuple(row for subject in _SUBJECTS for row in subject.RELATIONS)
 """Relations that hold in each iteration of a correct training, between its calls, its data and its states.
 

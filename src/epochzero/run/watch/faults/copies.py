@@ -185,7 +185,8 @@ def _paths(name: str) -> list[str]:
 
 def _is_itself(history: TrainingHistory) -> Sign | None:
     """What the model is compared with returns for each batch what the model does, and so the loss never changes."""
-    asked = {evaluation.iteration: evaluation for evaluation in history.evaluations}
+    calls = (*history.passes, *history.evaluations)
+    asked = {evaluation.iteration: evaluation for evaluation in calls}
     alike = [
         i.number
         for i in history.iterations
@@ -208,7 +209,7 @@ def _is_itself(history: TrainingHistory) -> Sign | None:
 def _loads_itself(history: TrainingHistory) -> Sign | None:
     """Weights that were stored without being copied are loaded into the module that they belong to."""
     for record in history.loads:
-        if record["iteration"] > 0:
+        if record["iteration"] > 0 and record.get("shared"):
             text = (
                 "load_state_dict receives the weights that the model already has: the stored state was not a copy and changed "
                 "with the model."

@@ -1,0 +1,63 @@
+"""Predictions and targets of an evaluation, compared: whether they would agree if they were coded in another way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+MOST_KINDS = 32
+_MOST = 4096
+"""Predictions of a batch that are read."""
+
+
+class Codes:
+    """Counts which predictions meet which targets; holds no tensor of the job."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, torch.Tensor] = {}
+        self._sums: torch.Tensor | None = None
+
+    def add_classes(self, name: str, predicted: torch.Tensor, target: torch.Tensor) -> None:
+        """Classes of a batch; those of a loss and those that the program compares are counted apart."""
+        left, right = (t.detach().reshape(-1)[:_MOST].long() for t in (predicted, target))
+        valid = (left >= 0) & (left < MOST_KINDS) & (right >= 0) & (right < MOST_KINDS)
+        at = torch.where(valid, left * MOST_KINDS + right, 0)
+        counts = self._counts.setdefault(name, torch.zeros(MOST_KINDS**2, device=at.device))
+        counts.scatter_add_(0, at, valid.float())
+
+    def add_numbers(self, predicted: torch.Tensor, target: torch.Tensor) -> None:
+        """Numbers of a batch."""
+        p, t = (x.detach().reshape(-1)[:_MOST].double() for x in (predicted, target))
+        sums = torch.stack([torch.ones_like(p).sum(), p.sum(), t.sum(), p @ p, t @ t, p @ t])
+        self._sums = sums if self._sums is None else self._sums + sums
+
+    def found(self) -> dict[str, Any]:
+        """What was counted: ``classes`` and ``numbers``, as far as there are any."""
+        found: dict[str, Any] = {}
+        if self._counts:
+            counts = self._counts.get("loss", next(iter(self._counts.values())))
+            found["classes"] = _classes(counts.view(MOST_KINDS, MOST_KINDS))
+        if self._sums is not None:
+            found["numbers"] = _numbers(*self._sums.tolist())
+        return {name: of for name, of in found.items() if of}
+
+
+def _classes(counts: torch.Tensor) -> dict[str, float]:
+    """The share of predictions that agree, and that would if each class had the name of the one that it meets most often."""
+    rows = [row for row in counts.tolist() if any(row)]
+    total = sum(map(sum, rows))
+    partners = {row.index(max(row)) for row in rows}
+    if len(rows) < 2 or len(partners) < len(rows):
+        return {}
+    agree = sum(row[at] for at, row in enumerate(counts.tolist()))
+    return {"count": total, "agree": agree / total, "renamed": sum(map(max, rows)) / total}
+
+
+def _numbers(n: float, p: float, t: float, pp: float, tt: float, pt: float) -> dict[str, float]:
+    """How well predictions fit, with 1 for a perfect fit and 0 for the mean: as they are, and after the best linear map."""
+    spread, own, both = tt - t * t / n, pp - p * p / n, pt - p * t / n
+    if min(spread, own) <= 1e-12 * max(tt, pp, 1e-300):
+        return {}
+    as_is = 1 - (pp - 2 * pt + tt) / spread
+    return {"count": n, "fit": as_is, "mapped": both * both / (spread * own), "slope": both / own}

@@ -1,0 +1,137 @@
+"""Which states a program takes and restores: each as a few numbers, by which one state is found again in another place."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+
+from epochzero.injected.iterations import Iterations
+from epochzero.run.watch.child import structure
+from epochzero.run.watch.child.components import Components
+from epochzero.run.watch.child.places import place
+from epochzero.run.watch.child.records import Records
+from epochzero.run.watch.child.safety import Safety, safe
+
+MOST_STATES = 200
+"""States of models that are described: a program may take one in each iteration."""
+
+
+class States:
+    """Receives what is taken and loaded.
+
+    Args:
+        records: takes what each state is.
+        safety: whether it may look.
+        iterations: says when it is.
+        components: knows the numbers of optimizers and schedules.
+        before_load: called before weights change, returns how many evaluations had the earlier ones.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        safety: Safety,
+        iterations: Iterations,
+        components: Components,
+        before_load: Callable[[], int],
+    ) -> None:
+        self.safety = safety
+        self._records = records
+        self._iterations = iterations
+        self._components = components
+        self._before_load = before_load
+        self._left = MOST_STATES
+        self._unused: list[tuple[weakref.ref[Any], dict[str, float]]] = []
+
+    @safe
+    def taken(self, owner: Any) -> None:
+        """The state of a model, an optimizer or a schedule is taken."""
+        self._emit("take", owner, self._weights(owner))
+
+    @safe
+    def loads(self, owner: Any, state: Any) -> Mapping[str, Any]:
+        """A state is about to be loaded; returns what is to be passed to `loaded`."""
+        if not isinstance(owner, torch.nn.Module):
+            return {}
+        evaluations = self._before_load()
+        names = {name for name, _ in owner.named_parameters()}
+        given = [str(name) for name in state]
+        own = [(p, state.get(n)) for n, p in owner.named_parameters() if _is_plain(p)]
+        return {
+            # Tensors that were stored without being copied: loading them changes nothing.
+            "shared": bool(own)
+            and all(_is_plain(of) and of.data_ptr() == p.data_ptr() for p, of in own),
+            "matched": sum(name in names for name in given),
+            "evaluations": evaluations,
+            "astray": 0 if names & set(given) else _astray(given, names),
+            "before": list(self._weights(owner).values()),
+        }
+
+    @safe
+    def loaded(self, owner: Any, found: Mapping[str, Any] | None, state: Any) -> None:
+        """A state was loaded."""
+        weights = self._weights(owner)
+        self._emit("load", owner, weights, **(found or {}))
+        if weights:
+            own = {name: value for name, value in weights.items() if name in state}
+            self._unused = [*self._unused[-7:], (weakref.ref(owner), own)]
+
+    def used(self, outermost: Any) -> None:
+        """A model is called: compares it with what was loaded since the last step."""
+        unused, self._unused = self._unused, []
+        for ref, loaded in unused:
+            module = ref()
+            if module is None or all(part is not module for part in outermost.modules()):
+                continue
+            self.safety.begin_inspection()
+            now = structure.weights_of(module)
+            other = sum(abs(now.get(n, v) - v) > 0.05 * abs(v) + 1e-6 for n, v in loaded.items())
+            number = self._iterations.number
+            self._records.emit(
+                "use", iteration=number, place=place(), loaded=len(loaded), other=other
+            )
+
+    @property
+    def are_unused(self) -> bool:
+        """Whether a state was loaded and no model called since."""
+        return bool(self._unused)
+
+    def _weights(self, owner: Any) -> dict[str, float]:
+        if not isinstance(owner, torch.nn.Module) or self._left <= 0:
+            return {}
+        self._left -= 1
+        self.safety.begin_inspection()
+        return structure.weights_of(owner)
+
+    def _emit(self, kind: str, owner: Any, weights: Mapping[str, float], **fields: Any) -> None:
+        if isinstance(owner, torch.nn.Module):
+            if not weights and not fields.get("shared"):
+                return
+            fields |= {"what": "model", "weights": list(weights.values())}
+        else:
+            optimizes = isinstance(owner, torch.optim.Optimizer)
+            what, known = (
+                ("optimizer", self._components.number)
+                if optimizes
+                else ("schedule", self._components.number_of_schedule)
+            )
+            number = known(owner)
+            if kind == "take" and not self._records.is_first(kind, (what, number)):
+                return
+            fields |= {"what": what, "number": number}
+        self._records.emit(kind, iteration=self._iterations.number, place=place(), **fields)
+
+
+def _astray(given: Iterable[str], names: Iterable[str]) -> int:
+    """How many tensors of a state would match if what is before their names were left out."""
+    ends = {name.partition(".")[2] for name in (*names,)} | set(names)
+    short = {name.partition(".")[2] for name in given}
+    return max(len(short & set(names)), len(set(given) & ends))
+
+
+def _is_plain(tensor: Any) -> bool:
+    """Whether this is a tensor with memory of its own: none that is spread over processes or has no values yet."""
+    return type(tensor) in (torch.Tensor, torch.nn.Parameter) and not tensor.is_meta
