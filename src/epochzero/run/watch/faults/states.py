@@ -85,7 +85,8 @@ def _worst(history: TrainingHistory, load: Record) -> Sign | None:
     accuracies = [share for of in alike if (share := first_accuracy(of)) is not None]
     known = [scores for scores in (accuracies, losses) if len(scores) == len(alike) > _LEAST]
     own = alike.index(restored)
-    if not known or not all(_is_worst(of, own, share=of is accuracies) for of in known):
+    is_worst = any(of[own] == min(of) for of in known)
+    if not is_worst or not all(_is_bad(of, own, share=of is accuracies) for of in known):
         return None
     what, scores = ("accuracy", accuracies) if known[0] is accuracies else ("loss", losses)
     worst, best = (abs(scores[at]) for at in (own, int(np.argmax(scores))))
@@ -96,12 +97,11 @@ def _worst(history: TrainingHistory, load: Record) -> Sign | None:
     return Sign(text, choice_place(place_of(load)), int(load["iteration"]))
 
 
-def _is_worst(scores: Sequence[float], own: int, *, share: bool) -> bool:
-    """Whether a score is the lowest by far."""
+def _is_bad(scores: Sequence[float], own: int, *, share: bool) -> bool:
+    """Whether a score is far lower than half of all."""
     below, progress = float(np.median(scores)) - scores[own], max(scores) - scores[own]
-    if scores[own] > min(scores) or not progress > 0.1 * abs(scores[own]):
-        return False
-    return below > (_APART if share else _OF_PROGRESS * progress)
+    enough = _APART if share else _OF_PROGRESS * progress
+    return progress > 0.1 * abs(scores[own]) and below > enough
 
 
 def _evaluates_a_stale_copy(history: TrainingHistory) -> Sign | None:
