@@ -79,7 +79,8 @@ def failure(failed: DryRunFailure, job: Job, target: Target) -> Finding | Unknow
         return hang(failed.hung, job, severity, _doubt(failed))
     place = _place(failed, job)
     if reason := _not_the_platform(failed, job, target):
-        return Unknown("the code after this line", reason, place)
+        what = "the code after this line" if place.line else "the rest of the job"
+        return Unknown(what, reason, place)
     ended = failed.ended
     facts = Facts(exit_code=ended.code or 1)
     found = Diagnoser().diagnose([Log("dry run", text=_explanation(failed).encode())], facts)

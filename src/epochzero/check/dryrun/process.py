@@ -318,7 +318,7 @@ def _why(account: Mapping[str, Any], code: int | None, name: str, limits: Limits
         return f"The job was not started: {account['refused']}."
     if account["limit"]:
         return {
-            "time": f"It was killed at the time limit of {limits.seconds:g} s.",
+            "time": f"It was killed at the time limit of {limits.seconds:g} s; --dry-time increases it.",
             "memory": f"It was killed because it used more than {limits.memory_bytes / 1e9:.1f} GB of "
             "memory.",
             "processes": f"It was killed because it started more than {limits.processes} processes.",
