@@ -246,6 +246,13 @@ def test_probabilities_leave_no_energy(net: nn.Module, data: Data) -> None:
     assert any("ViM: the logits are not a linear function" in note for note in found.notes)
 
 
+def test_classes_that_the_training_data_lack_are_noted(net: nn.Module, data: Data) -> None:
+    train, test = data
+    found = dissect(net, train.take((train.labels == 3).nonzero()[:, 0]), test)
+    assert found.notes[0] == f"9 of 10 classes, which {train.name} does not contain"
+    assert found.notes[1] == "relative Mahalanobis is the same for all examples"
+
+
 def test_inputs_of_other_data_are_told_from_those_of_the_model(
     net: nn.Module, data: Data, dissection: Dissection
 ) -> None:

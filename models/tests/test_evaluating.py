@@ -129,6 +129,14 @@ def test_corruptions_grow_and_follow_the_seed(shape: tuple[int, ...]) -> None:
         assert 0 < distances[0] < distances[-1]
 
 
+def test_images_with_channels_last_are_corrupted_like_others() -> None:
+    images = torch.rand((3, 1, 8, 6), generator=torch.Generator().manual_seed(0))
+    first, last = corrupted(images, seed=3), corrupted(images.movedim(1, 3), seed=3)
+    for (*name, expected), (*own, changed) in zip(first, last, strict=True):
+        assert own == name
+        assert torch.equal(changed, expected.movedim(1, 3))
+
+
 class Linear(nn.Module):
     """Two classes by one weight for each input, for results that can be computed by hand."""
 

@@ -14,6 +14,7 @@ from PIL import Image
 
 from epochzero.errors import InputError
 from epochzero_models import Examples, load_examples
+from epochzero_models.classifier import check_labels
 
 OWN = """
 import numpy as np
@@ -143,7 +144,8 @@ def test_a_table_has_inputs_labels_and_groups(tmp_path: Path) -> None:
         ("a,b\n1,2\n,2\n", "b", "NaN or infinity, the first of them example 2, column 'a'"),
         ("a,b\n1,2\n1,2,3\n", "b", "record 2: "),
         ("b\n1\n2\n", "b", "has no column except that of the labels"),
-        ("a,b\n", "b", "has no column"),
+        ("a,b\n", "b", "has no examples"),
+        ("", None, "empty file"),
     ],
 )
 def test_a_table_that_cannot_be_used_is_told_of(
@@ -166,6 +168,25 @@ def test_arrays_are_read_and_never_unpickled(tmp_path: Path) -> None:
     np.savez(tmp_path / "p.npz", x=np.array([{}, {}], object), y=np.array([1, 0]))
     with pytest.raises(InputError, match=r"p\.npz"):
         load_examples(str(tmp_path / "p.npz"))
+
+
+def test_empty_arrays_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "e.npz", x=np.zeros((0, 2)), y=np.zeros(0, int))
+    with pytest.raises(InputError, match=r"e\.npz has no examples"):
+        load_examples(str(tmp_path / "e.npz"))
+
+
+def test_names_are_numbered_only_if_no_class_is_missing(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("a,b,label\n1,2,ant\n3,4,cat\n")
+    found = load_examples(str(table))
+    assert found.classes == ("ant", "cat")
+    check_labels("net", 2, found)
+    with pytest.raises(InputError, match=r"2 different names \(ant, cat\), but net has 3 outputs"):
+        check_labels("net", 3, found)
+    assert not load_examples(str(table), labeled=False).classes
+    table.write_text("a,b,label\n1,2,0\n3,4,1\n")
+    check_labels("net", 3, load_examples(str(table)))
 
 
 def test_images_come_in_folders_of_their_classes(tmp_path: Path) -> None:

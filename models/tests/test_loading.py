@@ -164,8 +164,9 @@ def test_logits_are_found_in_what_a_model_gives(output: object) -> None:
         ({"scores": LOGITS}, "a mapping with 'scores'"),
         (None, "returns a NoneType"),
         ((), "a tuple of nothing"),
-        (LOGITS[:, 0], r"shape \(2,\) for 2 examples"),
-        (LOGITS[:, :1], "A single logit z becomes two"),
+        (LOGITS[:, 0], r"shape \(2,\) for 2 examples.* becomes two by torch.stack\("),
+        (LOGITS[:, :1], r"A single logit z becomes two by torch.cat\("),
+        (LOGITS[..., None], r"shape \(2, 3, 1\) for 2 examples; [^.]* classes$"),
         (LOGITS[:1], r"shape \(1, 3\) for 2 examples"),
         (LOGITS * float("nan"), "NaN or infinity for 2 of 2 examples"),
         (

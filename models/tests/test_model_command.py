@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,13 @@ def test_dissect_writes_a_report_and_what_a_guard_needs(run: Command, folder: Pa
     assert "max softmax" in (folder / "out" / "report.html").read_text()
 
 
+def test_dissect_says_what_the_guard_rejects_of_inputs_beyond(run: Command, folder: Path) -> None:
+    done = run("model", "dissect", f"{folder}/cli_net.py:build", "--untrained", folder / "train.npz",
+               "--test", folder / "test.npz", "--beyond", folder / "train.npz")  # fmt: skip
+    assert done.code == 0, done.err
+    assert re.search(r"of right ones, [\d.]+\s%\s+of\s+inputs\s+beyond;", done.out)
+
+
 def test_random_weights_are_refused(run: Command, folder: Path) -> None:
     done = run("model", "evaluate", f"{folder}/cli_net.py:build", folder / "test.npz")
     assert done.code == 2
@@ -117,7 +125,7 @@ def test_evaluate_attacks(run: Command, folder: Path) -> None:
         ("nothing.pt", (), "no such file"),
         ("cli_net.py:absent", (), "has no absent"),
         ("cli_net.py:build", ("--weights", "none.pt"), "no such file of weights"),
-        ("cli_net.py:build", ("--weights", "-", "--weights", "-"), "2 times for 1 models"),
+        ("cli_net.py:build", ("--weights", "-", "--weights", "-"), "2 times for 1 model"),
         ("cli_net.py:build", ("--device", "cuda:99"), "is not a device"),
         ("cli_net.py:build", ("--untrained", "--group", "sex"), "has no column 'sex'"),
     ],

@@ -200,8 +200,16 @@ def check_labels(name: str, classes: int, examples: Examples) -> None:
     """Refuses labels that are not among the classes.
 
     Raises:
-        InputError: one is not.
+        InputError: one is not, or names were numbered although some classes are missing.
     """
+    if examples.classes and len(examples.classes) != classes:
+        names = examples.classes[:5]
+        others = " and others" if len(names) < len(examples.classes) else ""
+        raise InputError(
+            f"{examples.name}: labels have {len(examples.classes)} different names ({', '.join(names)}{others}), but "
+            f"{name} has {classes} outputs, so it is unknown which name belongs to which output. Replace the names "
+            f"with the class numbers of the training, 0 to {classes - 1}"
+        )
     low, high = int(examples.labels.min()), int(examples.labels.max())
     if low < 0 or high >= classes:
         wrong = low if low < 0 else high
@@ -230,10 +238,11 @@ def _as_logits(raw: Any, count: int, name: str) -> Tensor:
             "shape (n, classes), or a tuple that begins with it, or a mapping with 'logits'"
         )
     if scores.ndim != 2 or len(scores) != count or scores.shape[1] < 2:
+        joined = "torch.stack" if scores.ndim == 1 else "torch.cat"
+        hint = f". A single logit z becomes two by {joined}((0 * z, z), dim=1)"
         raise InputError(
             f"{name}: returns outputs of shape {tuple(scores.shape)} for {count} examples; expected one score per "
-            "class, shape (n, classes) with at least two classes. A single logit z becomes two by torch.stack((0 "
-            "* z, z), dim=1)"
+            f"class, shape (n, classes) with at least two classes{hint if scores.numel() == count else ''}"
         )
     return scores.clamp_min(SMALLEST_PROBABILITY).log() if _are_probabilities(scores) else scores
 

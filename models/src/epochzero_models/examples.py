@@ -21,6 +21,7 @@ class Examples:
         labels: shape (n,), int64, from 0.
         columns: names of the inputs of a table; empty for other data.
         groups: subgroup of each example; empty if none were requested.
+        classes: texts or directories that were numbered as labels, in that order; empty for labels that are numbers.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Examples:
     labels: Tensor
     columns: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Reject examples that no test can use.

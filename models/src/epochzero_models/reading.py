@@ -196,7 +196,9 @@ def read_columns(source: str) -> Columns:
             parts.setdefault(name, []).append(values)
     for fault in faults.counted(path):
         where = f", record {fault.record:,}" if fault.record else ""
-        raise InputError(f"{path}{where}: {fault.message or fault.kind}")
+        raise InputError(f"{path}{where}: {fault.message or fault.kind.replace('_', ' ')}")
+    if not parts:
+        raise InputError(f"{path} has no examples")
     return {name: _joined(values) for name, values in parts.items()}
 
 
@@ -228,10 +230,11 @@ def _from_columns(
         names = tuple(n for n, values in rest.items() if n != group or _are_numbers(values))
         if not names:
             raise InputError(f"{source} has no column except that of the labels")
-        numbers = [_numbers(source, name, rest[name]) for name in names]
-        inputs = torch.from_numpy(np.stack(numbers, axis=1))
+        values = [_numbers(source, name, rest[name]) for name in names]
+        inputs = torch.from_numpy(np.stack(values, axis=1))
     labels = np.zeros(len(inputs)) if without else columns[label]
-    return Examples(source, inputs, _labels(source, labels), names, groups)
+    classes, numbers = _numbered(source, labels)
+    return Examples(source, inputs, numbers, names, groups, classes if labeled else ())
 
 
 def label_column(source: str, columns: Columns, target: str | None) -> str:
@@ -288,16 +291,16 @@ def _numbers(source: str, name: str, values: Any) -> np.ndarray[Any, np.dtype[np
         ) from None
 
 
-def _labels(source: str, values: Any) -> Tensor:
-    """Return integers unchanged; number the classes of texts in their order, from 0."""
+def _numbered(source: str, values: Any) -> tuple[tuple[str, ...], Tensor]:
+    """Return integers unchanged; number the classes of texts in their order, from 0, and return these, too."""
     is_array = isinstance(values, np.ndarray) and values.dtype.kind not in "USO"
     if isinstance(values, Tensor) or is_array:
-        return _whole_labels(source, values)
+        return (), _whole_labels(source, values)
     texts = [str(value) for value in values]
     if all(text.lstrip("-").isdigit() for text in texts):
-        return torch.tensor([int(text) for text in texts])
-    classes = {name: at for at, name in enumerate(sorted(set(texts)))}
-    return torch.tensor([classes[text] for text in texts])
+        return (), torch.tensor([int(text) for text in texts])
+    classes, numbers = np.unique(texts, return_inverse=True)
+    return tuple(classes.tolist()), torch.from_numpy(numbers)
 
 
 def _whole_labels(source: str, values: Any) -> Tensor:
@@ -359,7 +362,7 @@ def _from_images(
         if on_progress:
             on_progress(f"{source}: images read", len(pixels), len(files))
     labels = torch.tensor([classes[file.parent.name] for file in files])
-    return Examples(source, torch.stack(pixels), labels)
+    return Examples(source, torch.stack(pixels), labels, classes=tuple(classes) if labeled else ())
 
 
 def _pixels(file: Path) -> Tensor:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from epochzero.cli.layout import wrapped
+from epochzero.cli.layout import counted, wrapped
 from epochzero.cli.output import echo_json, format_option
 from epochzero_models.cli.options import ModelRequest, model_options, working
 from epochzero_models.cli.wording import share, value_with_interval
@@ -102,7 +102,7 @@ def command(
 
 
 def _write_text(found: Dissection, out: Path | None) -> None:
-    click.echo(wrapped("Model", f"{found.model}, right on {share(found.accuracy.value)} of {found.reported_on:,} examples"))  # fmt: skip
+    click.echo(wrapped("Model", f"{found.model}, right on {share(found.accuracy.value)} of {counted(found.reported_on, 'example')}"))  # fmt: skip
     click.echo(wrapped("Layers", ", ".join(layer.layer for layer in found.layers[:-1])))
     beyond = {score.name: score for score in found.beyond}
     for score in found.scores:
@@ -113,7 +113,10 @@ def _write_text(found: Dissection, out: Path | None) -> None:
         click.echo(wrapped("AUC", text))
     click.echo(wrapped("Best", f"{found.recommended}, on the examples that chose the thresholds"))
     cut = found.chosen.cut
-    rejects = f"below {cut.threshold:.4g} of {found.dissector.name}: {share(cut.caught)} of wrong predictions, {share(cut.false_rejections)} of right ones; accuracy of the rest {share(cut.accuracy)}"
+    rejects = f"below {cut.threshold:.4g} of {found.dissector.name}: {share(cut.caught)} of wrong predictions, {share(cut.false_rejections)} of right ones"
+    if found.dissector.name in beyond:
+        rejects += f", {share(beyond[found.dissector.name].rejected)} of inputs beyond"
+    rejects += f"; accuracy of the rest {share(cut.accuracy)}"
     click.echo(wrapped("Rejects", rejects))
     cost = found.overhead
     click.echo(wrapped("Overhead", f"{cost.guard_ms:.2f} ms in addition to the model's {cost.model_ms:.2f} ms, per input"))  # fmt: skip

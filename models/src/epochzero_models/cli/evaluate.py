@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from epochzero.cli.layout import wrapped
+from epochzero.cli.layout import counted, wrapped
 from epochzero.cli.output import echo_json, format_option
 from epochzero_models.cli.options import ModelRequest, model_options, working
 from epochzero_models.cli.wording import share, value_with_interval
@@ -88,7 +88,7 @@ def _write_model(model_measured: ModelMeasured, found: Evaluation) -> None:
     top = ", ".join(
         f"top {k} {share(estimate.value)}" for k, estimate in model_measured.top.items()
     )
-    click.echo(wrapped("Model", f"{model_measured.model}, on {found.examples:,} examples"))
+    click.echo(wrapped("Model", f"{model_measured.model}, on {counted(found.examples, 'example')}"))
     click.echo(wrapped("Accuracy", top))
     if model_measured.groups:
         worst = sorted(model_measured.groups, key=lambda group: group.accuracy.value or 0)

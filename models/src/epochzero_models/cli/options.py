@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from epochzero.cli.layout import counted
 from epochzero.cli.line import line
 from epochzero.cli.output import out_option, seed_option
 from epochzero.errors import InputError
@@ -68,7 +69,7 @@ class ModelRequest:
         sources = [self.model, *others]
         if len(self.weights) > len(sources):
             raise InputError(
-                f"--weights is given {len(self.weights)} times for {len(sources)} models"
+                f"--weights is given {len(self.weights)} times for {counted(len(sources), 'model')}"
             )
         files = [Path(name) if name != "-" else None for name in self.weights]
         return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -235,7 +235,7 @@ def dissect(
         dissector=dissector,
         beyond=_beyond(scores, reporting[0], others[1], seed) if others else (),
         recommended=recommended,
-        notes=(*left_out, *notes),
+        notes=(*_missing_classes(train, classes), *left_out, *notes),
     )
 
 
@@ -252,6 +252,13 @@ def _check(classifier: Classifier, train: Examples, test: Examples, beyond: Exam
     for examples in (train, test):
         check_labels(classifier.name, classes, examples)
     return classes
+
+
+def _missing_classes(train: Examples, classes: int) -> Iterator[str]:
+    """A note if the training data lack classes, as a part of sorted data does: no detector learns these."""
+    missing = classes - len(train.labels.unique())
+    if missing:
+        yield f"{missing} of {classes} classes, which {train.name} does not contain"
 
 
 def _known(classifier: Classifier, layers: Sequence[str]) -> tuple[str, ...]:
@@ -343,7 +350,8 @@ def _measure(
     values, right = reported
     for name, scores in values.items():
         if np.ptp(scores) < 1e-6:
-            notes.append(f"{name} is the same for all examples: the model gives probabilities")
+            why = ": the model gives probabilities" if name == "energy" else ""
+            notes.append(f"{name} is the same for all examples{why}")
             continue
         if on_progress:
             on_progress(f"{name} is measured")

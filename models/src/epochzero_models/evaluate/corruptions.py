@@ -14,6 +14,7 @@ from torch import Generator, Tensor
 from torch.nn import functional
 
 SEVERITIES = (1, 2, 3)
+_CHANNELS = (1, 3, 4)
 Corruption = Callable[[Tensor, int, Generator], Tensor]
 """Inputs, severity and random numbers -> changed inputs of the same shape."""
 
@@ -22,13 +23,17 @@ def corrupted(inputs: Tensor, seed: int) -> Iterator[tuple[str, int, Tensor]]:
     """Yield name, severity and corrupted inputs, for all corruptions that apply.
 
     Args:
-        inputs: shape (n, channels, height, width) for images, otherwise (n, ...); real-valued.
+        inputs: shape (n, channels, height, width) or, as in Keras, (n, height, width, channels) for images; otherwise
+            (n, ...); real-valued.
         seed: of the random numbers.
     """
-    for name, change in (_IMAGES if inputs.ndim == 4 else _NUMBERS).items():
+    are_images = inputs.ndim == 4
+    last = are_images and inputs.shape[3] in _CHANNELS and inputs.shape[1] not in _CHANNELS
+    ordered = inputs.movedim(3, 1) if last else inputs
+    for name, change in (_IMAGES if are_images else _NUMBERS).items():
         for severity in SEVERITIES:
-            draw = Generator().manual_seed(seed)
-            yield name, severity, change(inputs, severity, draw)
+            changed = change(ordered, severity, Generator().manual_seed(seed))
+            yield name, severity, changed.movedim(1, 3).contiguous() if last else changed
 
 
 def _range(images: Tensor) -> tuple[float, float]:

@@ -44,15 +44,16 @@ class ExportedLayers:
                 continue
             _require_evaluation(node)
             stack = list((node.meta.get("nn_module_stack") or {}).values())
-            for number, (path, kind) in enumerate(stack):
+            has_parts = False
+            # In the order of completion, as hooks see modules: the parts before their container.
+            for path, kind in reversed(stack):
                 if path:
-                    inner = self._found.get(path)
-                    has_parts = number + 1 < len(stack) or (
-                        inner is not None and inner[0].has_parts
-                    )
+                    known, _ = self._found.pop(path, (None, ""))
+                    parts = has_parts or (known is not None and known.has_parts)
                     name = str(kind).rpartition(".")[2]
-                    layer = Layer(path, name, path.rpartition(".")[0], has_parts)
+                    layer = Layer(path, name, path.rpartition(".")[0], parts)
                     self._found[path] = (layer, node.name)
+                has_parts = True
 
     @property
     def known(self) -> Sequence[Layer]:
