@@ -256,7 +256,7 @@ def _check(classifier: Classifier, train: Examples, test: Examples, beyond: Exam
 
 def _missing_classes(train: Examples, classes: int) -> Iterator[str]:
     """A note if the training data lack classes, as a part of sorted data does: no detector learns these."""
-    missing = classes - len(train.labels.unique())
+    missing = classes - len(set(train.labels.tolist()))
     if missing:
         yield f"{missing} of {classes} classes, which {train.name} does not contain"
 
