@@ -243,6 +243,7 @@ class TrainingHistory:
         passes: single calls without gradients in the mode of the training, as of what the model is compared with.
         ranks: the trainings of other ranks of the job, by their number.
         experiments: ``iteration``, ``facts`` and ``problem`` of each experiment on the running model.
+        pairings: how much inputs tell about targets, as `child.experiments.pairing` measures it.
     """
 
     layers: tuple[ModelLayer, ...]
@@ -274,6 +275,7 @@ class TrainingHistory:
     passes: tuple[EvaluationPass, ...] = ()
     ranks: Mapping[int, TrainingHistory] = field(default_factory=dict)
     experiments: tuple[Record, ...] = ()
+    pairings: tuple[Record, ...] = ()
 
     @cached_property
     def loss(self) -> Series:
@@ -306,6 +308,7 @@ class TrainingHistory:
             uses=before(self.uses),
             passes=tuple(of for of in self.passes if of.iteration < iteration),
             experiments=before(self.experiments),
+            pairings=before(self.pairings),
             ranks={rank: of.until(iteration) for rank, of in self.ranks.items()},
             loss_by_line={
                 line: earlier
@@ -442,6 +445,7 @@ class _HistoryBuilder:
             uses=self._of("use"),
             passes=tuple(map(self._evaluation, self._of("pass"))),
             experiments=tuple(map(self._experiment, self._of("experiment"))),
+            pairings=self._of("pairing"),
             ended=self._ended,
             count=self._count,
             planned=self._planned,

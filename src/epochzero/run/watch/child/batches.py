@@ -113,9 +113,7 @@ def likeness(batch: torch.Tensor, target: torch.Tensor) -> dict[str, Any]:
         target: a whole number for each example.
 
     Returns:
-        ``agreement`` and ``chance``, both 0 to 1; ``before`` and ``after``, the agreement if each example had the label
-        of the one before or after it in the batch; ``pairs``; and of the first rows the ``nearest``, which labels of other batches may
-        fit. Empty where nothing can be computed.
+        ``agreement`` and ``chance``, both 0 to 1; ``pairs``. Empty where nothing can be computed.
     """
     rows = batch.detach()[: 2 * MOST_ROWS]
     if not rows.is_floating_point() or rows.shape[0] < 8 or target.shape[:1] != batch.shape[:1]:
@@ -128,17 +126,7 @@ def likeness(batch: torch.Tensor, target: torch.Tensor) -> dict[str, Any]:
     nearest = distances.argmin(1)
     of = target.detach().reshape(target.shape[0], -1)[: rows.shape[0], 0]
     same = (of[nearest] == of).float().mean()
-    before, after = (
-        (other[nearest] == other).float().mean() for other in (of.roll(1), of.roll(-1))
-    )
     _, counts = of.unique(return_counts=True)  # type: ignore[no-untyped-call]
     n = of.numel()
     chance = (counts * (counts - 1)).sum() / (n * (n - 1))
-    return {
-        "agreement": float(same),
-        "before": float(before),
-        "after": float(after),
-        "chance": float(chance),
-        "pairs": n,
-        "nearest": nearest[:MOST_ROWS].tolist(),
-    }
+    return {"agreement": float(same), "chance": float(chance), "pairs": n}

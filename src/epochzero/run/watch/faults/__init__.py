@@ -19,6 +19,7 @@ from epochzero.run.watch.faults import (
     labels,
     layers,
     objective,
+    pairing,
     parallel,
     ranks,
     settings,
@@ -34,7 +35,19 @@ from epochzero.run.watch.model import EvidenceKind, SourceLine, TrainingFinding
 NOTE = 0.45
 """The confidence of what is worth a look, and is no root."""
 Find = Callable[[TrainingHistory], Iterable[TrainingFinding]]
-_SUBJECTS = (calls, settings, data, labels, objective, layers, copies, states, ranks, parallel)
+_SUBJECTS = (
+    calls,
+    settings,
+    data,
+    labels,
+    pairing,
+    objective,
+    layers,
+    copies,
+    states,
+    ranks,
+    parallel,
+)
 RELATIONS: Sequence[Row] = tuple(row for subject in _SUBJECTS for row in subject.RELATIONS)
 """Relations that hold in each iteration of a correct training, between its calls, its data and its states.
 

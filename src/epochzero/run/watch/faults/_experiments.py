@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from epochzero.run.watch.faults._signals import is_harmed
@@ -18,8 +18,6 @@ from epochzero.run.watch.model import EvidenceKind, SourceLine
 _LEAST_STEPS = 2
 _MORE, _LESS, _SURE = 0.1, 1e-3, 1e-6
 """Relative changes of a loss: of a step that is too large, of ten steps that are too small, and beyond rounding."""
-_GAIN, _TIMES = 0.02, 2.5
-"""What a correction of targets lowers the loss by, and how many times what targets of other examples do."""
 _FAR = 10.0
 """How many times higher the loss is than with standardized inputs."""
 _SOFTMAXES = ("_softmax", "_log_softmax", "_safe_softmax", "exp")
@@ -107,20 +105,6 @@ def repairs(history: TrainingHistory, correction: str) -> list[Record]:
     return all_of if all(fact["as_is"] > 0 for fact in all_of) else []
 
 
-def _flips(history: TrainingHistory) -> Iterator[Sign]:
-    """Targets of some examples fit far better when they are flipped; those of other examples do not."""
-    for flip in ("flipped left to right", "flipped upside down"):
-        found = repairs(history, flip)
-        gains = [(of["as_is"] - of["corrected"], of["as_is"] - of["control"]) for of in found]
-        enough = zip(gains, found, strict=True)
-        if len(found) >= _LEAST_STEPS and all(
-            own > max(_GAIN * of["as_is"], _TIMES * other) for (own, other), of in enough
-        ):
-            share = sum(of["share"] for of in found) / len(found)
-            text = f"The loss of {percent(share)} of the examples is lower if their targets are {flip}: images were flipped without their targets."
-            yield Sign(text, _augmentation_place(history), evidence={"share": share})
-
-
 def _unscaled(history: TrainingHistory) -> Sign | None:
     """The loss of weights that are hardly trained is far lower with standardized inputs, and little is learned."""
     found = repairs(history, "standardized")
@@ -135,7 +119,7 @@ def _unscaled(history: TrainingHistory) -> Sign | None:
     return Sign(text, input_place(history))
 
 
-def _augmentation_place(history: TrainingHistory) -> SourceLine | None:
+def augmentation_place(history: TrainingHistory) -> SourceLine | None:
     """The line that draws views alike, or moves an image alone; else that which augments examples."""
     contracts = (contract for contract in CONTRACTS if contract.fault == "augmentation_wrong")
     seen = (place for contract in contracts for _, place in violations(history, contract))
@@ -144,7 +128,7 @@ def _augmentation_place(history: TrainingHistory) -> SourceLine | None:
 
 def _same_views(history: TrainingHistory, fact: Record) -> Sign:
     text = f"{_at(fact)} gets two tensors with the same values in each iteration: both views of an example are the same."
-    return Sign(text, _augmentation_place(history) or place_of(fact))
+    return Sign(text, augmentation_place(history) or place_of(fact))
 
 
 def _chooses_filled(_: TrainingHistory, fact: Record, *, inside: bool) -> Sign | None:
@@ -190,7 +174,6 @@ EXPERIMENTS: Sequence[Row] = (
         "Give the attention a causal mask (is_causal=True), or read in one direction."),
     Row("loss_wrong", in_experiments("chooses_filled", partial(_chooses_filled, inside=False), SHARE), 0.94, _FILL),
     Row("input_invalid", in_experiments("chooses_filled", partial(_chooses_filled, inside=True), SHARE), 0.94, _FILL),
-    Row("augmentation_wrong", _flips, 0.94, "Transform the image and its target with the same random choice."),
     Row("augmentation_wrong", in_experiments("same_views", _same_views), 0.94, "Create the generator once, and draw each view anew."),
     Row("input_scale_wrong", _unscaled, 0.93,
         "Subtract the training data's mean from each column or channel and divide by the standard deviation; use the same values for evaluation."),

@@ -16,7 +16,6 @@ from epochzero.run.watch.faults._signals import (
     does_well,
     evaluations,
     evaluations_are_worse,
-    is_augmented,
     is_classifier,
     is_harmed,
     judged,
@@ -101,56 +100,6 @@ def _unrelated_noise(history: TrainingHistory) -> Sign | None:
         "predicted."
     )
     return Sign(text, target_place(history) or loss_place(history), evidence={"correlation": mean})
-
-
-def _labels_of_others(history: TrainingHistory) -> Sign | None:
-    """The nearest neighbors agree if each example has the label of another one: that before or after it, or of another batch."""
-    found = [i.likeness for i in history.iterations if "before" in i.likeness]
-    pairs = sum(likeness["pairs"] for likeness in found)
-    if pairs < _NEIGHBORS:
-        return None
-    own, chance, *near = (
-        sum(likeness[name] * likeness["pairs"] for likeness in found) / pairs
-        for name in ("agreement", "chance", "before", "after")
-    )
-    batches = [_across(history, ahead) for ahead in (1, -1)]
-    whose = (
-        ("of the example before it", near[0], pairs),
-        ("of the example after it", near[1], pairs),
-        ("that the batch after has in its place", *batches[0]),
-        ("that the batch before has in its place", *batches[1]),
-    )
-    label, share, count = max(whose, key=lambda of: of[1])
-    error = (chance * (1 - chance) / max(1, count)) ** 0.5
-    far = max(6 * error, 0.3 * (1 - chance))
-    # Sorted examples agree with their neighbors in the batch as well.
-    if (
-        chance > _MOST_ALIKE
-        or count < _NEIGHBORS
-        or share < chance + far
-        or own > chance + 0.3 * far
-    ):
-        return None
-    text = (
-        f"Similar examples have the same label in {percent(own)} of cases, which is chance; with the label {label}, in "
-        f"{percent(share)}: labels are shifted by one{' batch' if 'batch' in label else ''}."
-    )
-    evidence = {"agreement": own, "shifted": share, "chance": chance}
-    return Sign(text, label_place(history, order=True) or label_place(history), evidence=evidence)
-
-
-def _across(history: TrainingHistory, ahead: int) -> tuple[float, int]:
-    """How often nearest neighbors agree in the labels that stand in their places so many batches ahead, and in how many pairs."""
-    at = {iteration.number: iteration for iteration in history.iterations}
-    agree = [
-        other.row_labels[row] == other.row_labels[nearest]
-        for number, iteration in at.items()
-        if (other := at.get(number + ahead)) is not None
-        and other.row_labels != iteration.row_labels
-        for row, nearest in enumerate(iteration.likeness.get("nearest", ()))
-        if max(row, nearest) < len(other.row_labels)
-    ]
-    return (float(np.mean(agree)) if agree else 0.0), len(agree)
 
 
 def _one_label(history: TrainingHistory, *, binary: bool) -> Sign | None:
@@ -270,7 +219,6 @@ def _unlike_neighbors(history: TrainingHistory) -> Iterator[Sign]:
     pairs, agreement, chance = neighbors(history.iterations)
     if _are_incomparable(pairs, chance):
         return
-    yield from _unlike_evaluations(history, agreement - chance)
     if agreement > chance + _MORE * (1 - chance) or does_well(history):
         return
     most, tested = max(classes(history).values(), default=1.0), tested_accuracies(history)
@@ -310,26 +258,6 @@ def _independent(history: TrainingHistory) -> Sign | None:
         f"be {chance:.4g}."
     )
     return Sign(text, label_place(history, order=True))
-
-
-def _unlike_evaluations(history: TrainingHistory, gain: float) -> Iterator[Sign]:
-    """Neighbors that agree in the evaluations far more than in the training: a part is labeled wrongly."""
-    tested = [ev for ev in evaluations(history) if ev.likeness.get("pairs")]
-    pairs, agreement, chance = neighbors(tested)
-    if pairs < _PAIRS or does_well(history) or is_augmented(history):
-        return
-    # Among more examples there is a nearer one.
-    trained = [it.likeness["pairs"] for it in history.iterations if it.likeness.get("pairs")]
-    other = agreement - chance
-    if np.mean(trained) >= 0.5 * pairs / len(tested) and other > 0.25 and gain < 0.5 * other:
-        text = (
-            f"In training data, the nearest neighbor has the same label {percent(gain)} more often than by chance; in evaluation data, "
-            f"{percent(other)}. Many training labels are wrong."
-        )
-        fix = "Print inputs with their labels, and compare the labels of both splits."
-        evidence = {"training": gain, "evaluations": other}
-        place = label_place(history, order=True)
-        yield Sign(text, place, evidence=evidence, confidence=0.78, fix=fix)
 
 
 def _label_range(history: TrainingHistory) -> Sign | None:
@@ -399,8 +327,6 @@ RELATIONS: Sequence[Row] = (
         text="{} of the padded texts end with the token of the padding, and the loss ignores it: the model never learns to end.")), 0.93,
         "Ignore labels where the attention mask is 0, not where the token is that of the padding."),
     Row("labels_wrong", _unrelated_noise, 0.95, "Use the noise that was added to the input as the target.", kind=EvidenceKind.ESTIMATE),
-    Row("labels_wrong", _labels_of_others, 0.94,
-        "Check the index with which labels are read, shifts such as roll, [1:] or [:-1], and variables that are set after they are used."),
     Row("labels_wrong", _pairs_apart, 0.94, "Shuffle both inputs with the same permutation: one data set that has both, and one loader."),
     Row("label_range_wrong", partial(_one_label, binary=False), 0.94, "Print the labels before the loss. Do not scale them, and cast them only once."),
     Row("labels_wrong", partial(_one_label, binary=True), 0.93, "Print the labels before the loss: both answers must occur."),

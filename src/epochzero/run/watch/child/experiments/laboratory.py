@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from epochzero.run.watch.child.batches import tensors_in
-from epochzero.run.watch.child.experiments import dependence, repair, step
+from epochzero.run.watch.child.experiments import dependence, pairing, repair, step
 from epochzero.run.watch.child.experiments.dependence import RecordedStep
 from epochzero.run.watch.child.experiments.tape import Recorder
 from epochzero.run.watch.child.experiments.worlds import UnfitError, random_states
@@ -29,6 +29,8 @@ MOST_EVALUATED, APART, EVALUATED_S = 8, 0.5, 0.1
 """Batches of evaluations whose scale is noted, how far it is from that of the training, in spreads, before they are compared at once,
 and the free seconds for this.
 """
+PAIRING_S = 0.1
+"""Free seconds after which the pairs of inputs and targets are compared no more."""
 _FORWARDS = 12
 """How often the forward pass is computed again, at most, in all worlds of one iteration."""
 
@@ -67,6 +69,8 @@ class Laboratory:
         self._spent, self._free = 0.0, FREE_S
         self._trained: repair.Moments | None = None
         self._evaluated: list[repair.Moments] = []
+        self._samples = {False: pairing.Sample(), True: pairing.Sample()}
+        self._paired, self._pairing_s = (0, 0), 0.0
         self._compilations = _compilations()
 
     def model_called(self, module: Any, given: Any, iteration: int) -> None:
@@ -160,6 +164,27 @@ class Laboratory:
             self._next, self._free = 1, self._free + EVALUATED_S
         if apart < float("inf"):
             self._evaluated.append(found)
+
+    def given(self, arguments: Any, *, evaluating: bool) -> None:
+        """A model is called with these in an inspected iteration or evaluation."""
+        self._samples[evaluating].given([tensor for _, tensor in tensors_in(arguments)])
+
+    def target(self, target: Any, iteration: int, *, evaluating: bool) -> None:
+        """A loss is computed from this target: what inputs tell about targets, if enough examples have come."""
+        if not isinstance(target, torch.Tensor) or not self._samples[evaluating].belongs(target):
+            return
+        trained, evaluated = self._samples[False], self._samples[True]
+        sizes = trained.count // pairing.FEWEST, evaluated.count // pairing.FEWEST
+        spent = self._pairing_s > PAIRING_S
+        if not sizes[0] or sizes == self._paired or spent or joined_rank() is not None:
+            return
+        self._paired, began = sizes, time.thread_time()
+        fact = pairing.facts(trained, evaluated)
+        # These seconds are its own, as those of other experiments.
+        taken = time.thread_time() - began
+        self._pairing_s += taken
+        self._schedule.spent -= taken
+        self._records.emit("pairing", iteration=iteration, spent=taken, **fact)
 
     def step_ended(self) -> None:
         """Parameters have been changed: how the loss of the batch is now."""
