@@ -40,20 +40,9 @@ def _range(
 
 
 @click.command(name="generate")
-@click.option(
-    "--shape",
-    callback=_shape,
-    metavar="CxHxW",
-    required=True,
-    help="Shape of the images, such as 3x32x32.",
-)
-@click.option(
-    "--classes",
-    type=click.IntRange(min=2),
-    default=10,
-    show_default=True,
-    help="Number of classes.",
-)
+@click.option("--shape", callback=_shape, metavar="CxHxW", required=True,
+              help="Shape of the images, such as 3x32x32.")  # fmt: skip
+@click.option("--classes", type=click.IntRange(min=2), default=10, show_default=True, help="Number of classes.")  # fmt: skip
 @click.option("--count", type=click.IntRange(min=1), default=10, show_default=True, metavar="N",
               help="Number of networks.")  # fmt: skip
 @click.option("--blocks", type=click.IntRange(1, 10), default=3, show_default=True,
@@ -124,11 +113,7 @@ def _write(found: Generation) -> None:
     if found.distance is not None:
         click.echo(wrapped("Distance", f"{found.distance:.3f} between two of them on average; {found.random_distance:.3f} when drawn at random"))  # fmt: skip
     for network in found.networks[:SHOWN]:
-        click.echo(
-            wrapped(
-                network.name,
-                f"{counted(network.plan.parameters, 'parameter')}, depth {network.plan.depth}",
-            )
-        )
+        text = f"{counted(network.plan.parameters, 'parameter')}, depth {network.plan.depth}"
+        click.echo(wrapped(network.name, text))
     if len(found.networks) > SHOWN:
         click.echo(wrapped("", f"and {len(found.networks) - SHOWN} more (--format json has all)"))

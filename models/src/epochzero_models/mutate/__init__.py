@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import random
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from epochzero import taxonomy
@@ -49,15 +49,9 @@ class Mutant:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form, without the text of the program."""
-        return {
-            "schema": "epochzero.mutant/1",
-            "leaf": self.leaf,
-            "change": self.change,
-            "line": self.line,
-            "old": self.old,
-            "new": self.new,
-            "places": self.places,
-        }
+        record = {"schema": "epochzero.mutant/1", **asdict(self)}
+        del record["text"]
+        return record
 
 
 def injectable() -> tuple[str, ...]:

@@ -18,7 +18,7 @@ def operators() -> Mapping[str, MutationOperator]:
     found = [
         each
         for part in _PARTS
-        for each in vars(part).values()
+        for each in (*vars(part).values(), *part.ROWS)
         if isinstance(each, MutationOperator)
     ]
     return MappingProxyType({each.leaf: each for each in found})

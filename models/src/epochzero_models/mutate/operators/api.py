@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from epochzero_models.mutate.operators.base import injects
+from epochzero_models.mutate.operators.base import MutationOperator, injects, without_method
 from epochzero_models.mutate.program import Edit, TrainingProgram
 
 _NEEDED = ("zero_grad", "backward", "step", "eval", "train")
 """Methods that a training loop must call."""
-
-
-@injects("deprecated_api")
-def old_item(program: TrainingProgram) -> Iterator[Edit]:
-    """A loss is converted to a number as in PyTorch 0.3."""
-    for call in program.calls("item"):
-        if isinstance(call.func, ast.Attribute):
-            yield program.replaced(call, f"{program.source(call.func.value)}.data[0]")
-
-
-@injects("wrong_usage_of_image_decoding_api")
-def undecoded(program: TrainingProgram) -> Iterator[Edit]:
-    """Images are not converted to the same number of channels."""
-    for call in program.calls("convert"):
-        if isinstance(call.func, ast.Attribute):
-            yield program.replaced(call, program.source(call.func.value))
 
 
 @injects("wrong_api_usage")
@@ -42,3 +25,11 @@ def left_out(program: TrainingProgram) -> Iterator[Edit]:
     for call in program.calls(*_NEEDED):
         if program.alone(call):
             yield program.deleted(program.statement(call))
+
+
+ROWS = (
+    MutationOperator("deprecated_api", "A loss is converted to a number as in PyTorch 0.3.",
+                     without_method("item", ".data[0]")),
+    MutationOperator("wrong_usage_of_image_decoding_api", "Images are not converted to the same number of channels.",
+                     without_method("convert")),
+)  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from epochzero_models.mutate.operators.base import injects
+from epochzero_models.mutate.operators.base import MutationOperator, injects, with_suffix
 from epochzero_models.mutate.operators.training import splits
 from epochzero_models.mutate.program import Edit, TrainingProgram, argument
 
@@ -51,14 +51,6 @@ def wrongly_prepared(program: TrainingProgram) -> Iterator[Edit]:
         yield program.renamed(call, "fit_transform")
 
 
-@injects("wrong_labels_for_training_data")
-def other_labels(program: TrainingProgram) -> Iterator[Edit]:
-    """The labels of a batch are assigned to other examples of it."""
-    for call in program.losses:
-        target = program.operand(call.args[1])
-        yield program.replaced(call.args[1], f"{target}.roll(1, 0)")
-
-
 @injects("not_enough_training_data")
 def few_examples(program: TrainingProgram) -> Iterator[Edit]:
     """Only the first 16 examples are used."""
@@ -78,8 +70,9 @@ def noisy_inputs(program: TrainingProgram) -> Iterator[Edit]:
             yield program.replaced(call.args[0], noisy)
 
 
-@injects("small_range_of_values_for_a_feature")
-def small_inputs(program: TrainingProgram) -> Iterator[Edit]:
-    """Inputs are divided by ten thousand."""
-    for call in program.trained_calls:
-        yield program.replaced(call.args[0], f"{program.operand(call.args[0])} * 1e-4")
+ROWS = (
+    MutationOperator("wrong_labels_for_training_data", "The labels of a batch are assigned to other examples of it.",
+                     with_suffix("losses", ".roll(1, 0)", 1)),
+    MutationOperator("small_range_of_values_for_a_feature", "Inputs are divided by ten thousand.",
+                     with_suffix("trained_calls", " * 1e-4")),
+)  # fmt: skip

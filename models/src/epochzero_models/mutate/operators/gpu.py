@@ -5,7 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from epochzero_models.mutate.operators.base import injects
+from epochzero_models.mutate.operators.base import (
+    MutationOperator,
+    injects,
+    with_argument,
+    without_method,
+)
 from epochzero_models.mutate.program import Edit, TrainingProgram, argument
 
 
@@ -33,13 +38,6 @@ def wrong_gpu(program: TrainingProgram) -> Iterator[Edit]:
     for node in program.all(ast.Constant):
         if isinstance(node.value, str) and node.value in ("cuda", "cuda:0"):
             yield program.replaced(node, '"cuda:99"')
-
-
-@injects("wrong_data_parallelism_on_gpus")
-def wrong_parallelism(program: TrainingProgram) -> Iterator[Edit]:
-    """A model is distributed to a GPU with a high index, which few machines have."""
-    for call in program.calls("DataParallel", "DistributedDataParallel"):
-        yield program.with_argument(call, "device_ids", "[99]")
 
 
 @injects("unsupported_operation_on_cuda_tensor")
@@ -79,9 +77,9 @@ def moved_for_nothing(program: TrainingProgram) -> Iterator[Edit]:
             yield program.replaced(statement, program.source(call))
 
 
-@injects("gpu_tensor_instead_of_cpu_tensor")
-def not_brought_back(program: TrainingProgram) -> Iterator[Edit]:
-    """A tensor is not copied back from the GPU."""
-    for call in program.calls("cpu"):
-        if isinstance(call.func, ast.Attribute):
-            yield program.replaced(call, program.source(call.func.value))
+ROWS = (
+    MutationOperator("wrong_data_parallelism_on_gpus", "A model is distributed to a GPU with a high index, which few machines have.",
+                     with_argument(("DataParallel", "DistributedDataParallel"), "device_ids", "[99]")),
+    MutationOperator("gpu_tensor_instead_of_cpu_tensor", "A tensor is not copied back from the GPU.",
+                     without_method("cpu")),
+)  # fmt: skip

@@ -6,7 +6,14 @@ import ast
 from collections.abc import Iterator
 from itertools import pairwise, zip_longest
 
-from epochzero_models.mutate.operators.base import injects
+from epochzero_models.mutate.operators.base import (
+    MutationOperator,
+    Places,
+    enlarged,
+    injects,
+    removed,
+    renamed,
+)
 from epochzero_models.mutate.program import Edit, TrainingProgram, argument, called
 
 CONVOLUTIONS = ("Conv1d", "Conv2d", "Conv3d")
@@ -32,40 +39,6 @@ _OTHER_POOLING = {
 }
 
 
-def without_layers(program: TrainingProgram, *names: str) -> Iterator[Edit]:
-    """Layers that become the identity."""
-    for call in program.calls(*names):
-        if isinstance(call.func, ast.Attribute):
-            module = program.source(call.func.value)
-            yield program.replaced(call, f"{module}.Identity()")
-
-
-def without_calls(program: TrainingProgram, *names: str) -> Iterator[Edit]:
-    """Functions and methods of tensors that are replaced by their input."""
-    for call in program.calls(*names):
-        given = _given(program, call)
-        if given is not None:
-            yield program.replaced(call, program.operand(given))
-
-
-def _given(program: TrainingProgram, call: ast.Call) -> ast.expr | None:
-    """The tensor that is passed to a function, or whose method is called."""
-    if not isinstance(call.func, ast.Attribute):
-        return call.args[0] if call.args else None
-    owner = program.source(call.func.value)
-    if owner in ("F", "nn.functional", "torch.nn.functional", "functional", "torch"):
-        return call.args[0] if call.args else None
-    return call.func.value
-
-
-def larger(program: TrainingProgram, node: ast.expr | None) -> Iterator[Edit]:
-    """A size that is increased by one."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        yield program.replaced(node, str(node.value + 1))
-    elif node is not None:
-        yield program.replaced(node, f"{program.source(node)} + 1")
-
-
 # -- Activation functions ----------------------------------------------------------------------
 
 
@@ -79,41 +52,7 @@ def wrong_activation(program: TrainingProgram) -> Iterator[Edit]:
         yield program.renamed(call, "sigmoid")
 
 
-@injects("missing_softmax_activation_function")
-def missing_softmax_function(program: TrainingProgram) -> Iterator[Edit]:
-    """A softmax that is called as a function is removed."""
-    yield from without_calls(program, "softmax", "log_softmax")
-
-
-@injects("missing_relu_activation_function")
-def missing_relu(program: TrainingProgram) -> Iterator[Edit]:
-    """A ReLU is removed."""
-    yield from without_layers(program, "ReLU", "LeakyReLU", "GELU")
-    yield from without_calls(program, "relu", "leaky_relu", "gelu")
-
-
 # -- Properties of layers ----------------------------------------------------------------------
-
-
-@injects("wrong_input_sample_size_for_linear_layer")
-def wrong_linear_input(program: TrainingProgram) -> Iterator[Edit]:
-    """The input size of a linear layer is increased by one."""
-    for call in program.calls("Linear"):
-        yield from larger(program, argument(call, "in_features", 0))
-
-
-@injects("wrong_defined_input_shape")
-def wrong_input_shape(program: TrainingProgram) -> Iterator[Edit]:
-    """The input size of a convolution, a recurrent or a normalization layer is increased by one."""
-    for call in program.calls(*CONVOLUTIONS, *RECURRENT, *NORMALIZATIONS):
-        yield from larger(program, call.args[0] if call.args else None)
-
-
-@injects("wrong_defined_output_shape")
-def wrong_output_shape(program: TrainingProgram) -> Iterator[Edit]:
-    """The output size of a layer is increased by one."""
-    for call in program.calls(*SIZED):
-        yield from larger(program, call.args[1] if len(call.args) > 1 else None)
 
 
 @injects("wrong_defined_input_and_output_shape")
@@ -148,11 +87,9 @@ def without_bias(program: TrainingProgram) -> Iterator[Edit]:
             yield program.with_argument(call, "bias", "False")
 
 
-@injects("suboptimal_number_of_neurons_in_a_layer")
-def few_neurons(program: TrainingProgram) -> Iterator[Edit]:
-    """A width that hidden layers share is set to 1."""
-    for value in widths(program):
-        yield program.replaced(value, "1")
+def with_widths(value: str) -> Places:
+    """Sets a width that hidden layers share."""
+    return lambda program: (program.replaced(width, value) for width in widths(program))
 
 
 def widths(program: TrainingProgram) -> Iterator[ast.Constant]:
@@ -206,44 +143,10 @@ def mismatched_layers(program: TrainingProgram) -> Iterator[Edit]:
 # -- Missing, redundant and wrong layers -------------------------------------------------------
 
 
-@injects("missing_dropout_layer")
-def missing_dropout(program: TrainingProgram) -> Iterator[Edit]:
-    """A dropout layer is removed."""
-    yield from without_layers(program, "Dropout", "Dropout1d", "Dropout2d")
-    yield from without_calls(program, "dropout")
-
-
-@injects("missing_normalization_layer")
-def missing_normalization(program: TrainingProgram) -> Iterator[Edit]:
-    """A normalization layer is removed."""
-    yield from without_layers(program, *NORMALIZATIONS)
-
-
-@injects("missing_softmax_layer")
-def missing_softmax_layer(program: TrainingProgram) -> Iterator[Edit]:
-    """A layer that computes probabilities is removed."""
-    yield from without_layers(program, "Softmax", "LogSoftmax")
-
-
-@injects("missing_flatten_layer")
-def missing_flatten(program: TrainingProgram) -> Iterator[Edit]:
-    """The flattening of feature maps is removed."""
-    yield from without_layers(program, "Flatten")
-    yield from without_calls(program, "flatten")
-
-
 @injects("missing_dense_layer")
 def missing_dense(program: TrainingProgram) -> Iterator[Edit]:
     """A linear layer that is not the last one is removed."""
-    yield from list(without_layers(program, "Linear"))[:-1]
-
-
-@injects("missing_average_pooling_layer")
-def missing_average(program: TrainingProgram) -> Iterator[Edit]:
-    """An average over positions is removed."""
-    adaptive = ("AdaptiveAvgPool1d", "AdaptiveAvgPool2d")
-    yield from without_layers(program, "AvgPool1d", "AvgPool2d", *adaptive)
-    yield from without_calls(program, "avg_pool1d", "avg_pool2d", "adaptive_avg_pool2d")
+    yield from list(removed(("Linear",))(program))[:-1]
 
 
 @injects("redundant_softmax_layer")
@@ -253,20 +156,6 @@ def redundant_softmax(program: TrainingProgram) -> Iterator[Edit]:
         for call in program.losses:
             given = program.operand(call.args[0])
             yield program.replaced(call.args[0], f"{given}.softmax(dim=1)")
-
-
-@injects("wrong_layer_type")
-def wrong_layer(program: TrainingProgram) -> Iterator[Edit]:
-    """A layer is replaced by another kind."""
-    for call in program.calls(*_OTHER_LAYER):
-        yield program.renamed(call, _OTHER_LAYER[called(call)])
-
-
-@injects("wrong_type_of_pooling_layer")
-def wrong_pooling_type(program: TrainingProgram) -> Iterator[Edit]:
-    """Maximum pooling is replaced by average pooling, or vice versa."""
-    for call in program.calls(*_OTHER_POOLING):
-        yield program.renamed(call, _OTHER_POOLING[called(call)])
 
 
 # -- The model as a whole ----------------------------------------------------------------------
@@ -320,3 +209,34 @@ def made_anew(program: TrainingProgram) -> Iterator[Edit]:
         for loop in program.epoch_loops:
             if program.parent(loop) is program.parent(statement):
                 yield program.preceded(loop.body[0], program.source(statement))
+
+
+ROWS = (
+    MutationOperator("missing_softmax_activation_function", "A softmax that is called as a function is removed.",
+                     removed(calls=("softmax", "log_softmax"))),
+    MutationOperator("missing_relu_activation_function", "A ReLU is removed.",
+                     removed(("ReLU", "LeakyReLU", "GELU"), ("relu", "leaky_relu", "gelu"))),
+    MutationOperator("wrong_input_sample_size_for_linear_layer", "The input size of a linear layer is increased by one.",
+                     enlarged(("Linear",), 0, "in_features")),
+    MutationOperator("wrong_defined_input_shape", "The input size of a convolution, a recurrent or a normalization layer is increased by one.",
+                     enlarged((*CONVOLUTIONS, *RECURRENT, *NORMALIZATIONS), 0)),
+    MutationOperator("wrong_defined_output_shape", "The output size of a layer is increased by one.",
+                     enlarged(SIZED, 1)),
+    MutationOperator("suboptimal_number_of_neurons_in_a_layer", "A width that hidden layers share is set to 1.",
+                     with_widths("1")),
+    MutationOperator("missing_dropout_layer", "A dropout layer is removed.",
+                     removed(("Dropout", "Dropout1d", "Dropout2d"), ("dropout",))),
+    MutationOperator("missing_normalization_layer", "A normalization layer is removed.",
+                     removed(NORMALIZATIONS)),
+    MutationOperator("missing_softmax_layer", "A layer that computes probabilities is removed.",
+                     removed(("Softmax", "LogSoftmax"))),
+    MutationOperator("missing_flatten_layer", "The flattening of feature maps is removed.",
+                     removed(("Flatten",), ("flatten",))),
+    MutationOperator("missing_average_pooling_layer", "An average over positions is removed.",
+                     removed(("AvgPool1d", "AvgPool2d", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d"),
+                             ("avg_pool1d", "avg_pool2d", "adaptive_avg_pool2d"))),
+    MutationOperator("wrong_layer_type", "A layer is replaced by another kind.",
+                     renamed(_OTHER_LAYER)),
+    MutationOperator("wrong_type_of_pooling_layer", "Maximum pooling is replaced by average pooling, or vice versa.",
+                     renamed(_OTHER_POOLING)),
+)  # fmt: skip

@@ -5,28 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from epochzero_models.mutate.operators.base import injects
-from epochzero_models.mutate.operators.model import RECURRENT, without_calls
+from epochzero_models.mutate.operators.base import MutationOperator, injects, removed, with_suffix
+from epochzero_models.mutate.operators.model import RECURRENT
 from epochzero_models.mutate.program import Edit, TrainingProgram, argument
-
-
-def _given(program: TrainingProgram, calls: list[ast.Call], method: str, position: int = 0) -> Iterator[Edit]:  # fmt: skip
-    """An argument whose method is called first."""
-    for call in calls:
-        node = call.args[position]
-        yield program.replaced(node, f"{program.operand(node)}.{method}")
-
-
-@injects("wrong_tensor_shape")
-def wrong_tensor_shape(program: TrainingProgram) -> Iterator[Edit]:
-    """A squeeze, an unsqueeze or a permutation of dimensions is removed."""
-    yield from without_calls(program, "squeeze", "unsqueeze", "permute", "transpose")
-
-
-@injects("tensor_shape_mismatch")
-def mismatched(program: TrainingProgram) -> Iterator[Edit]:
-    """The target of the loss has one more dimension than the prediction."""
-    yield from _given(program, program.losses, "unsqueeze(0)", 1)
 
 
 @injects("wrong_input_format")
@@ -69,38 +50,21 @@ def double_precision(program: TrainingProgram) -> Iterator[Edit]:
             yield program.replaced(call.args[0], '"float64"')
 
 
-@injects("wrong_shape_of_input_data")
-def first_example(program: TrainingProgram) -> Iterator[Edit]:
-    """The model receives the first example of a batch instead of the batch."""
-    for call in program.trained_calls:
-        yield program.replaced(call.args[0], f"{program.operand(call.args[0])}[0]")
-
-
-@injects("wrong_shape_of_input_data_for_a_layer")
-def turned_for_a_layer(program: TrainingProgram) -> Iterator[Edit]:
-    """A layer receives a tensor with its last two dimensions swapped."""
-    yield from _given(program, program.layer_calls, "transpose(-1, -2)")
-
-
-@injects("wrong_shape_of_input_data_for_a_method")
-def flat_for_the_loss(program: TrainingProgram) -> Iterator[Edit]:
-    """The loss receives flattened predictions."""
-    yield from _given(program, program.losses, "flatten()")
-
-
-@injects("wrong_type_of_input_data")
-def whole_numbers(program: TrainingProgram) -> Iterator[Edit]:
-    """The model receives integers."""
-    yield from _given(program, program.trained_calls, "long()")
-
-
-@injects("wrong_type_of_input_data_for_a_layer")
-def whole_numbers_for_a_layer(program: TrainingProgram) -> Iterator[Edit]:
-    """A layer receives integers."""
-    yield from _given(program, program.layer_calls, "long()")
-
-
-@injects("wrong_type_of_input_data_for_a_method")
-def double_for_the_loss(program: TrainingProgram) -> Iterator[Edit]:
-    """The loss receives targets of double precision."""
-    yield from _given(program, program.losses, "double()", 1)
+ROWS = (
+    MutationOperator("wrong_tensor_shape", "A squeeze, an unsqueeze or a permutation of dimensions is removed.",
+                     removed(calls=("squeeze", "unsqueeze", "permute", "transpose"))),
+    MutationOperator("tensor_shape_mismatch", "The target of the loss has one more dimension than the prediction.",
+                     with_suffix("losses", ".unsqueeze(0)", 1)),
+    MutationOperator("wrong_shape_of_input_data", "The model receives the first example of a batch instead of the batch.",
+                     with_suffix("trained_calls", "[0]")),
+    MutationOperator("wrong_shape_of_input_data_for_a_layer", "A layer receives a tensor with its last two dimensions swapped.",
+                     with_suffix("layer_calls", ".transpose(-1, -2)")),
+    MutationOperator("wrong_shape_of_input_data_for_a_method", "The loss receives flattened predictions.",
+                     with_suffix("losses", ".flatten()")),
+    MutationOperator("wrong_type_of_input_data", "The model receives integers.",
+                     with_suffix("trained_calls", ".long()")),
+    MutationOperator("wrong_type_of_input_data_for_a_layer", "A layer receives integers.",
+                     with_suffix("layer_calls", ".long()")),
+    MutationOperator("wrong_type_of_input_data_for_a_method", "The loss receives targets of double precision.",
+                     with_suffix("losses", ".double()", 1)),
+)  # fmt: skip

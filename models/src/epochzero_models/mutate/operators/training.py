@@ -5,8 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from epochzero_models.mutate.operators.base import injects
-from epochzero_models.mutate.operators.model import made_models, widths, without_calls
+from epochzero_models.mutate.operators.base import (
+    MutationOperator,
+    Places,
+    injects,
+    removed,
+    renamed,
+    with_argument,
+)
+from epochzero_models.mutate.operators.model import made_models, with_widths
 from epochzero_models.mutate.program import Edit, TrainingProgram, argument, called
 
 OPTIMIZERS = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad")
@@ -133,18 +140,11 @@ def wrong_sign(program: TrainingProgram) -> Iterator[Edit]:
 @injects("missing_masking_of_invalid_values")
 def unmasked(program: TrainingProgram) -> Iterator[Edit]:
     """The masking or replacement of invalid values is removed."""
-    yield from without_calls(program, "masked_fill", "masked_select", "nan_to_num")
+    yield from removed(calls=("masked_fill", "masked_select", "nan_to_num"))(program)
     for call in program.all(ast.Call):
         ignored = argument(call, "ignore_index")
         if ignored is not None:
             yield program.replaced(ignored, "-100")
-
-
-@injects("wrong_selection_of_loss_function")
-def wrong_loss(program: TrainingProgram) -> Iterator[Edit]:
-    """The loss is replaced by one for another task."""
-    for call in program.calls(*_OTHER_LOSS):
-        yield program.renamed(call, _OTHER_LOSS[called(call)])
 
 
 @injects("missing_loss_function")
@@ -221,13 +221,6 @@ def wrong_optimizer(program: TrainingProgram) -> Iterator[Edit]:
         yield program.replaced(call, f"{module}.{name}({given}, lr={program.source(rate)})")
 
 
-@injects("epsilon_for_adam_too_low")
-def low_epsilon(program: TrainingProgram) -> Iterator[Edit]:
-    """Adam's epsilon is set close to zero."""
-    for call in program.calls("Adam", "AdamW", "RMSprop"):
-        yield program.with_argument(call, "eps", "1e-38")
-
-
 # -- The process -------------------------------------------------------------------------------
 
 
@@ -251,31 +244,17 @@ def missing_checkpoint(program: TrainingProgram) -> Iterator[Edit]:
             yield program.replaced(call.args[0], '"checkpoints/missing.pt"')
 
 
-@injects("model_too_big_for_memory")
-def too_big(program: TrainingProgram) -> Iterator[Edit]:
-    """A width that hidden layers share is set to 1,000,000."""
-    for value in widths(program):
-        yield program.replaced(value, "1_000_000")
+def _augmented(*, before: bool) -> Places:
+    """An option that augments examples is turned around."""
 
+    def places(program: TrainingProgram) -> Iterator[Edit]:
+        for call in program.all(ast.Call):
+            for keyword in ("augment", "augmentation", "training", "train", "is_train"):
+                given = argument(call, keyword)
+                if isinstance(given, ast.Constant) and given.value is before:
+                    yield program.replaced(given, str(not before))
 
-@injects("missing_data_augmentation")
-def without_augmentation(program: TrainingProgram) -> Iterator[Edit]:
-    """Data augmentation is removed."""
-    yield from _augmented(program, before=True)
-
-
-@injects("redundant_data_augmentation")
-def more_augmentation(program: TrainingProgram) -> Iterator[Edit]:
-    """Test examples are augmented too."""
-    yield from _augmented(program, before=False)
-
-
-def _augmented(program: TrainingProgram, *, before: bool) -> Iterator[Edit]:
-    for call in program.all(ast.Call):
-        for keyword in ("augment", "augmentation", "training", "train", "is_train"):
-            given = argument(call, keyword)
-            if isinstance(given, ast.Constant) and given.value is before:
-                yield program.replaced(given, str(not before))
+    return places
 
 
 @injects("wrong_calculation_of_gradients")
@@ -295,3 +274,17 @@ def cut_off(program: TrainingProgram) -> Iterator[Edit]:
         if program.is_computed(call.args[0]):
             given = program.operand(call.args[0])
             yield program.replaced(call.args[0], f"{given}.detach()")
+
+
+ROWS = (
+    MutationOperator("wrong_selection_of_loss_function", "The loss is replaced by one for another task.",
+                     renamed(_OTHER_LOSS)),
+    MutationOperator("epsilon_for_adam_too_low", "Adam's epsilon is set close to zero.",
+                     with_argument(("Adam", "AdamW", "RMSprop"), "eps", "1e-38")),
+    MutationOperator("model_too_big_for_memory", "A width that hidden layers share is set to 1,000,000.",
+                     with_widths("1_000_000")),
+    MutationOperator("missing_data_augmentation", "Data augmentation is removed.",
+                     _augmented(before=True)),
+    MutationOperator("redundant_data_augmentation", "Test examples are augmented too.",
+                     _augmented(before=False)),
+)  # fmt: skip
