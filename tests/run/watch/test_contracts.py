@@ -50,14 +50,7 @@ def _faults(lines: str) -> set[str]:
         ("mix(target, pred)", "mix(pred, target)", "loss_wrong"),
         ("ranking(neg, pos, torch.ones(4))", "ranking(neg, pos, -torch.ones(4))", "loss_wrong"),
         ("F.triplet_margin_loss(a, negative, positive)", "F.triplet_margin_loss(a, positive, negative)", "loss_wrong"),
-        ("((1 - gap) * error).sum() / gap.sum()", "(gap * error).sum() / gap.sum()", "loss_wrong"),
-        ("(error * ~mask).sum() / mask.sum().clamp(min=1)", "(error * mask).sum() / mask.sum().clamp(min=1)", "loss_wrong"),
         ("g_optimizer = torch.optim.Adam(critic.parameters())", "g_optimizer = torch.optim.Adam(generator.parameters())", "parameters_frozen"),
-        (
-            "plan = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, mode='max')\nplan.step(valid_loss)",
-            "plan = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, mode='max')\nplan.step(accuracy)",
-            "schedule_wrong",
-        ),
     ],
 )  # fmt: skip
 def test_names_contradict_what_they_are_given_for(wrong: str, right: str, fault: str) -> None:
@@ -105,11 +98,6 @@ _STEP = "        opt.zero_grad()\n        loss.backward()\n        opt.step()\n"
         (
             f"{_LOOP}        out = model(x)\n        edge = (out.detach() - 1).pow(2).mean()\n        loss = F.mse_loss(out, y) + 2 * edge\n{_STEP}",
             f"{_LOOP}        out = model(x)\n        edge = (out - y.detach()).pow(2).mean()\n        loss = F.mse_loss(out, y) + 2 * edge\n{_STEP}",
-            "loss_wrong",
-        ),
-        (
-            f"{_LOOP}        slope = torch.autograd.grad(model(x).sum(), x)[0]\n        loss = (slope - y).square().mean()\n{_STEP}",
-            f"{_LOOP}        slope = torch.autograd.grad(model(x).sum(), x, create_graph=True)[0]\n        loss = (slope - y).square().mean()\n{_STEP}",
             "loss_wrong",
         ),
         (

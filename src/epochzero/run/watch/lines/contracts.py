@@ -44,8 +44,6 @@ _OUTPUT = re.compile(
 )  # fmt: skip
 _POSITIVE = re.compile(r"(^|_)(pos|positives?|preferred|chosen|better|winner|clicked)(_|$)", re.I)
 _NEGATIVE = re.compile(r"(^|_)(neg|negatives?|rejected|worse|loser|corrupted)(_|$)", re.I)
-_FALLS = re.compile(r"loss|err(or)?s?$|perplexity|ppl|mae|mse|rmse|nll", re.I)
-_GROWS = re.compile(r"acc(uracy)?|f1|auc|score|reward|iou|dice|map$|psnr|bleu|r2", re.I)
 _REORDERS = re.compile(r"(rand)?perm(utation|uted)?|argsort|shuffle|roll|flip(ud)?")
 _DISCOUNT = re.compile(r"^(gamma|discount(_factor)?)$", re.I)
 _LEAST_DISCOUNT = 0.8
@@ -333,24 +331,6 @@ def _is_cut(program: ParsedFile, name: ast.Name, term: ast.expr) -> bool:
     return False
 
 
-def _gradients_as_numbers(program: ParsedFile) -> Broken:
-    """A derivative of what the model returns that is part of the loss, and cannot be differentiated again."""
-    for loss in _losses(program):
-        for use in reached(program, loss):
-            call = use.node
-            if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith(
-                "autograd.grad"
-            ):
-                continue
-            graph = argument(call, "create_graph")
-            of_weights = re.search(
-                "param|weight", ast.unparse(call.args[1] if len(call.args) > 1 else call)
-            )
-            if not of_weights and (graph is None or getattr(graph, "value", True) is False):
-                text = "The derivative is computed without create_graph=True: this term of the loss has no gradient."
-                yield text, call
-
-
 def _fakes_alike(program: ParsedFile) -> Broken:
     """A generator that is trained toward the label that its discriminator gives to generated examples."""
     labels: dict[bool, list[tuple[float, ast.Call]]] = {True: [], False: []}
@@ -489,57 +469,6 @@ def _exchanged(program: ParsedFile, call: ast.Call) -> Broken:
             if not any(len(other) > m and (other[n], other[m]) == (b, a) for other in others):
                 yield f"{function.name} takes ({b}, {a}) but receives ({a}, {b}).", call
                 return
-
-
-def _plateau(program: ParsedFile, call: ast.Call) -> Broken:
-    """A schedule that waits for a loss to grow, or for an accuracy to fall."""
-    if (
-        last_name(call.func) != "step"
-        or len(call.args) != 1
-        or not isinstance(call.func, ast.Attribute)
-    ):
-        return
-    value = call.func.value
-    made = next((u.node for u in program.lineage(Use(value)) if isinstance(u.node, ast.Call)), None)
-    if made is None or last_name(made.func) != "ReduceLROnPlateau":
-        return
-    given = argument(made, "mode", 1)
-    mode = constant(program, given) if given is not None else "min"
-    metric, name = call.args[0], last_name(call.args[0])
-    falls, grows = bool(_FALLS.search(name)), bool(_GROWS.search(name))
-    wrong = {"max": falls and not grows, "min": grows and not falls}.get(mode, False)
-    if wrong and not isinstance(metric, ast.UnaryOp):
-        text = f"ReduceLROnPlateau has the mode {mode}, and watches {name}: the rate falls while training goes well."
-        yield text, made
-
-
-def _masked(program: ParsedFile, node: ast.BinOp) -> Broken:
-    """A sum over what a mask excludes, divided by how much it includes."""
-    if not isinstance(node.op, ast.Div):
-        return
-    summed, counted = _summed(node.left), _summed(node.right)
-    if not isinstance(counted, ast.Name | ast.Attribute) or summed is None:
-        return
-    name = ast.unparse(counted)
-    shapes = ("1 - {}", "1.0 - {}", "~{}", "{}.logical_not()", "torch.logical_not({})")
-    opposites = {shape.format(name) for shape in shapes}
-    factors = {ast.unparse(_bare(factor)) for factor in _factors(summed)}
-    if factors & opposites and name not in factors:
-        yield f"The sum is over what {name} excludes, and is divided by what it includes.", node
-
-
-def _summed(node: ast.expr) -> ast.expr | None:
-    """What is summed up; below a limit or an added constant."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr == "sum":
-            of_torch = isinstance(node.func.value, ast.Name) and node.func.value.id == "torch"
-            return node.args[0] if of_torch and node.args else node.func.value
-        if node.func.attr not in ("clamp", "clamp_min", "float", "maximum", "max", "item"):
-            return None
-        node = node.func.value
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return _summed(node.left)
-    return None
 
 
 def _factors(node: ast.expr) -> Iterator[ast.expr]:
@@ -738,14 +667,11 @@ CONTRACTS: Sequence[Contract] = (
     Contract("augmentation_wrong", _moved_alone, "Transform the image and its target with the same random choice."),
     Contract("preprocessing_mismatch", _fitted_twice, "Fit on the training data alone, and transform the other data."),
     Contract("loss_wrong", _of_nodes(ast.Call, _exchanged), _COMPARE),
-    Contract("loss_wrong", _of_nodes(ast.BinOp, _masked), _COMPARE),
     Contract("loss_wrong", _unended, "Multiply the value of the next state by 1 - done."),
     Contract("loss_wrong", _of_nodes(ast.For, _summed_forward), "Go through the rewards in reverse order."),
     Contract("loss_wrong", _constant_terms, "Compute the term from what the model returned, without detach(), item() or .data."),
-    Contract("loss_wrong", _gradients_as_numbers, "Pass create_graph=True."),
     Contract("loss_wrong", _fakes_alike, "Train the generator toward the label of real examples."),
     Contract("optimizer_wrong", _made_again, "Create the optimizer once, before the loop."),
-    Contract("schedule_wrong", _of_nodes(ast.Call, _plateau), 'Use mode="min" for a loss and mode="max" for what should grow.'),
     Contract("parameters_frozen", _of_nodes(ast.Assign, _of_rival), "Give each optimizer the parameters of its own network."),
 )  # fmt: skip
 """All contracts that the source alone can show to be broken."""
