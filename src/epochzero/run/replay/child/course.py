@@ -220,7 +220,7 @@ class Course:
             "value": str(loss),
             # A loss on a GPU is read later, together with following ones.
             "place": place() if tensor is not None else None,
-            "operators": [r["operator"] for r in origin(tensor)] if tensor is not None else [],
+            "operators": _operators(tensor),
             "position": self.position() | {"backwards": self.backwards - len(self._unread)},
         }
         if self.follower is not None:
@@ -287,6 +287,12 @@ class Course:
 
     def _is_elsewhere(self) -> bool:
         return self.ended or threading.get_ident() != self._thread
+
+
+def _operators(loss: torch.Tensor | None) -> list[str]:
+    """Return the operators from which a loss is not finite; no mode sees numbers that autograd stores as tensors."""
+    with torch._C._DisableTorchDispatch():
+        return [record["operator"] for record in origin(loss)] if loss is not None else []
 
 
 def _weakly(value: Any, depth: int = 0) -> Any:
