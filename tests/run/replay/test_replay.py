@@ -354,9 +354,12 @@ def test_the_step_in_which_the_loss_of_another_rank_was_not_finite_comes_again(
     folder = captured(
         light_torch(program), before=("-m", "torch.distributed.run", "--nproc_per_node=2")
     )
-    replayed = again(folder)
+    replayed = again(folder, bisect=True)
     assert replayed.expected.text == "the loss is inf in rank 1; rank 0 failed one step later"
     assert (replayed.reproduced, replayed.position.steps) == (True, 5)
+    assert replayed.walked is not None
+    assert replayed.walked.culprit is not None
+    assert replayed.walked.culprit.name == "aten.div.Tensor"
 
 
 def test_a_helper_that_ends_well_leaves_the_capture_of_the_one_that_failed(

@@ -11,6 +11,7 @@ import math
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -69,7 +70,8 @@ class Walk:
     def end(self) -> None:
         """Stop recording and restore everything."""
         for mode in reversed(self._modes):
-            mode.__exit__(None, None, None)
+            with suppress(RuntimeError):  # A mode that observes the current call is popped already.
+                mode.__exit__(None, None, None)
         self._modules.close()
 
     # Operators ------------------------------------------------------------------------------------
