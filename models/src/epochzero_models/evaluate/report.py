@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from epochzero.reports.figures import Figure, bars, curves
 from epochzero.reports.page import Part, ReportPage, Section
@@ -10,6 +10,7 @@ from epochzero.reports.statistics import Estimate
 from epochzero.reports.tables import Column, Row, Table
 from epochzero_models.evaluate.measurement import Evaluation, ModelMeasured
 
+_MODEL = Column("Model", "identity")
 _INTERVAL = Column("95 % interval", "interval")
 _SCORE_INTERVAL = Column("95 % interval", "interval", interval_of="score")
 
@@ -25,11 +26,11 @@ def evaluation_report(evaluation: Evaluation) -> ReportPage:
         for model in evaluation.models
     )
     sections = [
-        Section("Accuracy", [_accuracy(evaluation), *_groups(evaluation)]),
-        Section("Calibration", [_calibration(evaluation), _reliability(evaluation)]),
+        Section("Accuracy", [*_accuracy(evaluation), *_groups(evaluation)]),
+        Section("Calibration", [*_calibration(evaluation), _reliability(evaluation)]),
         Section("Corruptions", list(_corruptions(evaluation))),
         Section("Attacks", list(_attacks(evaluation))),
-        Section("Latency", [_latency(evaluation)]),
+        Section("Latency", list(_latency(evaluation))),
         Section("Neuron coverage", list(_coverage(evaluation))),
         Section("Differences", list(_differences(evaluation))),
         Section("Left out", [f"{model.model}: {what}: {why}" for model in evaluation.models
@@ -43,62 +44,41 @@ def evaluation_report(evaluation: Evaluation) -> ReportPage:
 
 
 def _table(evaluation: Evaluation, name: str, caption: str, columns: tuple[Column, ...],
-           rows: list[Row], *notes: str) -> Table:  # fmt: skip
-    return Table(name, caption, columns, tuple(rows), evaluation.examples, "examples", notes)
+           rows_of: Callable[[ModelMeasured], Iterable[Row]], *notes: str) -> Iterator[Part]:  # fmt: skip
+    """A table of all models, if any of them has rows."""
+    rows = tuple((model.model, *row) for model in evaluation.models for row in rows_of(model))
+    if rows:
+        yield Table(name, caption, (_MODEL, *columns), rows, evaluation.examples, "examples", notes)
 
 
 def _pair(estimate: Estimate) -> Row:
     return estimate.value, estimate.interval
 
 
-def _accuracy(evaluation: Evaluation) -> Table:
-    rows: list[Row] = [
-        (model.model, f"top {k}", *_pair(estimate))
-        for model in evaluation.models
-        for k, estimate in model.top.items()
-    ]
-    columns = (
-        Column("Model", "identity"),
-        Column("Classes"),
-        Column("Accuracy", "share"),
-        _INTERVAL,
-    )
-    return _table(evaluation, "accuracy", "The label is among the strongest classes", columns, rows,
+def _accuracy(evaluation: Evaluation) -> Iterator[Part]:
+    return _table(evaluation, "accuracy", "The label is among the strongest classes",
+                  (Column("Classes"), Column("Accuracy", "share"), _INTERVAL),
+                  lambda model: ((f"top {k}", *_pair(estimate)) for k, estimate in model.top.items()),
                   "Intervals of shares are Wilson's.")  # fmt: skip
 
 
 def _groups(evaluation: Evaluation) -> Iterator[Part]:
-    rows: list[Row] = [
-        (model.model, group.group, group.examples, *_pair(group.accuracy))
-        for model in evaluation.models
-        for group in model.groups
-    ]
-    if rows:
-        columns = (
-            Column("Model", "identity"),
-            Column("Subgroup"),
-            Column("No.", "count"),
-            Column("Accuracy", "share", cases="No."),
-            Column("95 % interval", "interval", cases="No."),
-        )
-        yield _table(evaluation, "subgroups", "Accuracy by subgroup", columns, rows)
+    columns = (Column("Subgroup"), Column("No.", "count"), Column("Accuracy", "share", cases="No."),
+               Column("95 % interval", "interval", cases="No."))  # fmt: skip
+    return _table(evaluation, "subgroups", "Accuracy by subgroup", columns, lambda model: (
+        (group.group, group.examples, *_pair(group.accuracy)) for group in model.groups
+    ))  # fmt: skip
 
 
-def _calibration(evaluation: Evaluation) -> Table:
-    rows: list[Row] = [
-        (model.model, measure, *_pair(estimate))
-        for model in evaluation.models
-        for measure, estimate in (
-            ("expected calibration error", model.calibration_error),
-            ("Brier score", model.brier),
-            ("log loss", model.log_loss),
-        )
-    ]
-    columns = (
-        Column("Model", "identity"), Column("Measure"), Column("Value", "score"), _SCORE_INTERVAL
-    )  # fmt: skip
+def _calibration(evaluation: Evaluation) -> Iterator[Part]:
     return _table(evaluation, "calibration", "How far probabilities can be believed; less is better",
-                  columns, rows, "Intervals by 1,000 draws of examples with replacement.")  # fmt: skip
+                  (Column("Measure"), Column("Value", "score"), _SCORE_INTERVAL),
+                  lambda model: (
+                      ("expected calibration error", *_pair(model.calibration_error)),
+                      ("Brier score", *_pair(model.brier)),
+                      ("log loss", *_pair(model.log_loss)),
+                  ),
+                  "Intervals by 1,000 draws of examples with replacement.")  # fmt: skip
 
 
 def _reliability(evaluation: Evaluation) -> Figure:
@@ -126,22 +106,13 @@ def _reliability(evaluation: Evaluation) -> Figure:
 
 
 def _corruptions(evaluation: Evaluation) -> Iterator[Part]:
+    columns = (Column("Corruption"), Column("Severity", "count"), Column("Accuracy", "share"), _INTERVAL)  # fmt: skip
+    yield from _table(evaluation, "corruptions", "Accuracy on corrupted inputs", columns, lambda model: (
+        (each.corruption, each.severity, *_pair(each.accuracy)) for each in model.corruptions
+    ))  # fmt: skip
     measured = [model for model in evaluation.models if model.corruptions]
-    rows: list[Row] = [
-        (measurement.model, each.corruption, each.severity, *_pair(each.accuracy))
-        for measurement in measured
-        for each in measurement.corruptions
-    ]
-    if not rows:
+    if not measured:
         return
-    columns = (
-        Column("Model", "identity"),
-        Column("Corruption"),
-        Column("Severity", "count"),
-        Column("Accuracy", "share"),
-        _INTERVAL,
-    )
-    yield _table(evaluation, "corruptions", "Accuracy on corrupted inputs", columns, rows)
     names = list(dict.fromkeys(each.corruption for each in measured[0].corruptions))
     yield bars(
         "corruptions",
@@ -164,48 +135,27 @@ def _worst(model: ModelMeasured, names: list[str]) -> list[float]:
 
 
 def _attacks(evaluation: Evaluation) -> Iterator[Part]:
-    rows: list[Row] = [
-        (model.model, each.attack, each.attacked, *_pair(each.success), each.l2, each.linf)
-        for model in evaluation.models
-        for each in model.attacks
-    ]
-    if rows:
-        columns = (
-            Column("Model", "identity"),
-            Column("Attack"),
-            Column("Attacked", "count"),
-            Column("Success", "share", cases="Attacked"),
-            Column("95 % interval", "interval", cases="Attacked"),
-            Column("Distance, L2", "score"),
-            Column("Largest change", "score"),
-        )
-        yield _table(
-            evaluation, "attacks", "Attacks on examples that the model has right", columns, rows,
-            f"All but DeepFool change a number by at most {100 * evaluation.epsilon:g} % of the inputs' range. "
-            "Its distance is what counts.",
-            "Distances are means over the successes, in the unit of the inputs.",
-        )  # fmt: skip
+    columns = (Column("Attack"), Column("Attacked", "count"), Column("Success", "share", cases="Attacked"),
+               Column("95 % interval", "interval", cases="Attacked"), Column("Distance, L2", "score"),
+               Column("Largest change", "score"))  # fmt: skip
+    return _table(
+        evaluation, "attacks", "Attacks on examples that the model has right", columns, lambda model: (
+            (each.attack, each.attacked, *_pair(each.success), each.l2, each.linf) for each in model.attacks
+        ),
+        f"All but DeepFool change a number by at most {100 * evaluation.epsilon:g} % of the inputs' range. "
+        "Its distance is what counts.",
+        "Distances are means over the successes, in the unit of the inputs.",
+    )  # fmt: skip
 
 
-def _latency(evaluation: Evaluation) -> Table:
-    rows: list[Row] = [
-        (model.model, size, time)
-        for model in evaluation.models
-        for size, time in model.latency_ms.items()
-    ]
-    columns = (Column("Model", "identity"), Column("Batch", "count"), Column("Median, ms", "score"))
-    return _table(evaluation, "latency", "Time of a batch on this machine", columns, rows)
+def _latency(evaluation: Evaluation) -> Iterator[Part]:
+    return _table(evaluation, "latency", "Time of a batch on this machine",
+                  (Column("Batch", "count"), Column("Median, ms", "score")), lambda model: model.latency_ms.items())  # fmt: skip
 
 
 def _coverage(evaluation: Evaluation) -> Iterator[Part]:
     measured = [model for model in evaluation.models if model.coverage]
-    rows: list[Row] = [
-        (m.model, threshold, share) for m in measured for threshold, share in m.coverage
-    ]
-    if rows:
-        columns = (
-            Column("Model", "identity"), Column("Threshold", "number"), Column("Covered", "share")
-        )  # fmt: skip
+    if measured:
         yield curves(
             "coverage",
             "Neurons that some example brings above a threshold of their layer's range.",
@@ -214,21 +164,17 @@ def _coverage(evaluation: Evaluation) -> Iterator[Part]:
             y="neurons covered",
             alt="Neuron coverage by threshold.",
         )
-        yield _table(evaluation, "coverage", "Neuron coverage", columns, rows)
+    yield from _table(evaluation, "coverage", "Neuron coverage",
+                      (Column("Threshold", "number"), Column("Covered", "share")), lambda model: model.coverage)  # fmt: skip
 
 
 def _differences(evaluation: Evaluation) -> Iterator[Part]:
-    rows: list[Row] = [
-        (difference.model, difference.measure, *_pair(difference.difference))
-        for difference in evaluation.differences
-    ]
+    rows = tuple((each.model, each.measure, *_pair(each.difference)) for each in evaluation.differences)  # fmt: skip
     if rows:
-        columns = (
-            Column("Model", "identity"), Column("Measure"), Column("Difference", "score"),
-            _SCORE_INTERVAL,
-        )  # fmt: skip
-        yield _table(
-            evaluation, "differences", f"Differences from {evaluation.models[0].model}", columns, rows,
-            "Both models are measured on the same draws of examples. An interval without 0 is a "
-            "difference that these examples show.",
+        yield Table(
+            "differences", f"Differences from {evaluation.models[0].model}",
+            (_MODEL, Column("Measure"), Column("Difference", "score"), _SCORE_INTERVAL),
+            rows, evaluation.examples, "examples",
+            ("Both models are measured on the same draws of examples. An interval without 0 is a "
+             "difference that these examples show.",),
         )  # fmt: skip
