@@ -379,7 +379,7 @@ def test_a_table_is_read_with_its_texts(tmp_path: Path) -> None:
         (TABLE, ["sex"], "age = 3", "domain of 'age': expected a list of strings or numbers"),
         (TABLE, ["sex"], "age = {low = 0, high = 1e9}", "more than 10,000 values"),
         (TABLE, ["sex"], "age = [", "invalid TOML"),
-        ("sex,age,job,y\n", ["sex"], "", "the column of the labels is unknown"),
+        ("sex,age,job,y\n", ["sex"], "", "has no examples"),
         (
             "sex,age,y\nf,3,0\nm,3,1\n",
             ["sex"],
