@@ -9,6 +9,7 @@ from epochzero.run.watch.faults._signals import does_well, is_augmented
 from epochzero.run.watch.faults._table import Row, Sign, percent
 from epochzero.run.watch.history import Record, TrainingHistory
 from epochzero.run.watch.lines.data import label_place, preprocessing_place
+from epochzero.run.watch.model import EvidenceKind
 
 _CHANCE, _UNSURE, _CLEAR, _SURE = 0.05, 4.0, 0.15, 8.0
 """Of what is explained, and of standard deviations above chance: hardly anything, and clearly something."""
@@ -112,7 +113,8 @@ def _turned(history: TrainingHistory) -> Sign | None:
 _TOGETHER = "Transform, sort, shuffle and cut inputs and targets together, by the same index."
 RELATIONS: Sequence[Row] = (
     Row("labels_wrong", _shifted, 0.94, _TOGETHER),
-    Row("labels_wrong", _apart, 0.93, _TOGETHER),
+    # Strong augmentation of the training looks the same: no more than suspected.
+    Row("labels_wrong", _apart, 0.93, _TOGETHER, kind=EvidenceKind.ESTIMATE),
     Row("labels_wrong", lambda history: _unlike(history, codes=True), 0.94, "Encode the classes of all splits with the codes of the training."),
     Row("preprocessing_mismatch", lambda history: _unlike(history, codes=False), 0.94,
         "Prepare inputs of training and evaluations with the same function: order of columns and channels, scale, orientation."),
