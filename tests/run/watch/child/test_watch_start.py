@@ -192,6 +192,20 @@ def test_a_training_of_keras(watch: Watch, backend: str, tmp_path: Path) -> None
         assert {"0/hidden", "0/head"} <= set(heard.of("iteration")[0]["layers"])
 
 
+def test_watching_keras_imports_no_other_backend(watch: Watch, tmp_path: Path) -> None:
+    """TensorFlow takes seconds and claims the GPU; `Layer.get_config` of Keras imports it if it can."""
+    if find_spec("keras") is None:
+        pytest.skip("no Keras")
+    (tmp_path / "tensorflow.py").write_text("print('imported')\nraise ImportError\n")
+    program = KERAS.replace("keras.utils.set_random_seed(1)", "")  # It imports TensorFlow itself.
+    heard, said = watch(program, KERAS_BACKEND="torch")
+    assert "imported" not in said
+    (model,) = heard.of("model")
+    settings = {one["path"]: one["settings"] for one in model["layers"]}
+    assert settings["hidden"]["out_features"] == 8
+    assert settings["dropout"]["p"] == 0.2
+
+
 KERAS_OF_MANY_PARTS = """
 import numpy, keras
 keras.utils.set_random_seed(1)

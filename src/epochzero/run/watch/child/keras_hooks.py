@@ -29,6 +29,7 @@ from epochzero.run.watch.child.keras_fits import (
 )
 from epochzero.run.watch.child.keras_models import (
     activation_of,
+    arguments_of,
     as_compared,
     as_torch,
     few,
@@ -215,12 +216,7 @@ class KerasInstrumentation:
 
     def _tell_optimizer(self, model: Any) -> None:
         optimizer, kind = model.optimizer, type(model.optimizer).__name__
-        settings = {
-            name: value
-            for name, value in optimizer.get_config().items()
-            if isinstance(value, (bool, int, float, str))
-        }
-        settings["lr"] = float(optimizer.learning_rate)
+        settings = arguments_of(optimizer) | {"lr": float(optimizer.learning_rate)}
         self._optimizers.append(weakref.ref(optimizer))
         self.records.emit(
             "optimizer",

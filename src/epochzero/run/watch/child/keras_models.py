@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 MOST_ELEMENTS = 8192
@@ -97,13 +99,27 @@ def activation_of(layer: Any) -> str | None:
     return getattr(getattr(layer, "activation", None), "__name__", None)
 
 
+def arguments_of(value: Any) -> dict[str, Any]:
+    """What an object of Keras was made with: those of its arguments that its attributes hold as numbers or words.
+
+    `get_config` has them too, but to serialize a data type it imports TensorFlow where that is installed:
+    seconds of the job's time, and a second library that claims the GPU.
+    """
+    kind: Any = type(value)
+    found = {name: getattr(value, name, None) for name in _parameters(kind)}
+    return {name: one for name, one in found.items() if isinstance(one, (bool, int, float, str))}
+
+
+@cache
+def _parameters(kind: type) -> tuple[str, ...]:
+    makers = [vars(one)["__init__"] for one in kind.__mro__ if "__init__" in vars(one)]
+    names = {name for maker in makers for name in inspect.signature(maker).parameters}
+    return tuple(sorted(names - {"self", "name"}))
+
+
 def settings_of(layer: Any) -> dict[str, Any]:
     """What a layer was made with, by the names of torch: what is a number or a word, and its penalty."""
-    settings: dict[str, Any] = {
-        name: value
-        for name, value in layer.get_config().items()
-        if isinstance(value, (bool, int, float, str)) and name != "name"
-    }
+    settings = arguments_of(layer)
     settings["activation"] = activation_of(layer)
     kernel = next((value for value in weights_of(layer) if value.name == "kernel"), None)
     if kernel is not None and len(kernel.shape) > 1:
