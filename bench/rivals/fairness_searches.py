@@ -2,13 +2,13 @@
 
 ADF (Zhang, Wang, Sun, Dong, Wang, Wang, Dong and Dai, ICSE 2020) moves rows along gradients to instances (section 3.2)
 and walks from them (3.3). AEQUITAS (Udeshi, Arora and Chattopadhyay, ASE 2018, fully directed) draws random inputs and
-learns in which direction to walk. EIDIG (Zhang, Zhang and Zhang, ISSTA 2021) differs from ADF by gradients of the output
-instead of the loss and by computing them rarely in the local phase, which both do here, and by momentum in the global
-phase. ExpGA (Fan, Wei, Jin, Li, Wang, Du and Xie, ICSE 2022) needs no gradients: rows whose protected attributes explain
-the output start a genetic search. Here the change of the probabilities over all variants, which LIME estimates there,
-explains it. NeuronFair (Zheng, Chen, Du, Zhang, Cheng, Ji, Wang, Yu and Chen, ICSE 2022) is ADF along the gradients of the
-neurons whose activations differ most between variants. Here they are the upper half of one layer, the one whose activations
-differ most relative to their size, and the set of them does not change during the search. All instances of a round are moved
+learns in which direction to walk. EIDIG (Zhang, Zhang and Zhang, ISSTA 2021) differs from ADF in three ways: it uses
+gradients of the output instead of the loss, it computes them rarely in the local phase, and it uses momentum in the global
+phase. Here, ADF has the first two properties too. ExpGA (Fan, Wei, Jin, Li, Wang, Du and Xie, ICSE 2022) needs no gradients: rows whose protected attributes explain
+the output start a genetic search. The paper estimates with LIME how much they explain; here, the change of the
+probabilities over all variants is computed. NeuronFair (Zheng, Chen, Du, Zhang, Cheng, Ji, Wang, Yu and Chen, ICSE 2022) is ADF along the gradients of the
+neurons whose activations differ most between variants. Here, one layer is used, whose activations differ
+most relative to their size, and of its neurons the half that differs more. This set of neurons does not change during the search. All instances of a round are moved
 together.
 """
 
@@ -31,7 +31,7 @@ SEEDS = 1000
 TRIALS = 1000
 """Steps of the local search from each instance, as in the papers."""
 WALKERS = 1000
-"""Number of instances that are collected for a walk, unless `ROUNDS` rounds have fewer."""
+"""Number of instances that are collected before a walk, unless `ROUNDS` rounds yield fewer."""
 ROUNDS = 10
 CLUSTERS = 4
 CLUSTERED = 50_000
@@ -39,7 +39,7 @@ CLUSTERED = 50_000
 STEPS = 10
 """Maximum number of steps of the global phase."""
 NEURON_STEPS = 40
-"""The same of NeuronFair."""
+"""Maximum number of steps of the global phase of NeuronFair."""
 REFRESH = 10
 """Trials of the local search between two computations of gradients: a ReLU network is locally linear."""
 SMALLEST_GRADIENT = 1e-12
@@ -75,7 +75,7 @@ def global_phase(
     """Move seeds, by at most 10 steps, to inputs that are newly found to be discriminated against.
 
     An attribute moves in the direction of its gradient if that of the seed and of its most different variant agree; if
-    none agrees, one attribute moves at random. Along gradients of neurons, there are 40 steps, and those of the seed decide.
+    none agrees, one attribute moves at random. Along gradients of neurons, there are 40 steps, and the seed's gradient decides.
 
     Returns:
         The instances found and their partners.
@@ -267,7 +267,7 @@ def _fitness(archive: Archive, levels: Tensor, partners: Tensor) -> Tensor:
 
 
 def gathered(rounds: Iterable[Instances]) -> Iterator[Instances]:
-    """Collect instances of several rounds: a walk from few takes almost as long as one from many."""
+    """Collect instances of several rounds: a walk from few instances takes almost as long as a walk from many."""
     waiting: list[Instances] = []
     for instances in rounds:
         waiting.append(instances)
@@ -280,7 +280,7 @@ def gathered(rounds: Iterable[Instances]) -> Iterator[Instances]:
 def walk(
     archive: Archive, levels: Tensor, partners: Tensor, propose: Propose, learn: Learn | None = None
 ) -> None:
-    """Run the local search: steps from each instance; a step that leaves discrimination is undone.
+    """Run the local search from each instance; undo a step after which the input is no longer discriminatory.
 
     Args:
         archive: checks inputs and stores instances.
@@ -319,7 +319,7 @@ def clustered(data: Tensor, domain: Domain, seeds: int, draw: torch.Generator) -
 
 
 def _round_robin(labels: Tensor) -> Tensor:
-    """Return the first of each cluster, the second of each, and so on."""
+    """Return the indices of the first example of each cluster, then of the second of each, and so on."""
     place = torch.empty_like(labels)
     for index in range(CLUSTERS):
         at = (labels == index).nonzero()[:, 0]

@@ -53,9 +53,11 @@ def command(
     """Search for inputs whose prediction changes if only protected attributes change, and compare groups.
 
     DATA is a table. Text values are encoded as numbers in alphabetical order; MODEL must have been
-    trained with the same encoding. If the budget suffices, all inputs are checked. Otherwise a guided
-    search, which uses gradients if MODEL has them, and random search each run with the same budget. If MODEL is the word train, the network of the ADF paper is trained on 70% of DATA. For two classes, the groups of each protected
-    attribute are compared by demographic parity, equalized odds, predictive parity and calibration.
+    trained with the same encoding. If the budget suffices, all inputs are checked. Otherwise, a guided
+    search and a random search run, each with the same budget. The guided search uses gradients if MODEL
+    has them. If MODEL is the word train, the network of the ADF paper is trained on 70% of DATA. For two
+    classes, the groups of each protected attribute are compared by demographic parity, equalized odds,
+    predictive parity and calibration.
 
     \b
     epochzero model fairness net.py:build people.csv --protected sex,age --target income --weights net.pt
