@@ -4,14 +4,14 @@
     python bench/gpu.py --out DIR [--parts memory,failures] [--stand-in]
 
 ``make gpu`` first finds or installs a torch that sees a GPU (``gpu/install.py``). Each part is a process of its own with a time
-limit and result files, so that a run that is cut off counts for what it finished. ``DIR/gpu.tar.gz`` is rewritten after each
-part; it has the result files, the recorded logs of ``lab/gpu`` and the output of each part. ``--stand-in`` runs the same without
-a GPU: on the CPU, and for memory on the simulated GPU, with longer limits. What it writes proves that the parts work, and
-nothing about a GPU; each result file says so.
+limit and result files, so a run that is cut off still has the results of the parts that finished. ``DIR/gpu.tar.gz`` is
+rewritten after each part. It contains the result files, the recorded logs of ``lab/gpu`` and the output of each part.
+``--stand-in`` runs the same parts without a GPU and with longer limits: on the CPU, and for memory on the simulated GPU. Its
+results prove only that the parts work, nothing about a GPU; each result file states this.
 
-``results/parts.json`` and the last lines of the output say of each part: measured, skipped, failed, cut off or not started, and
-why. The exit code is 0 only if all parts, or those of ``--parts``, measured all that they planned; 77 if others were skipped
-because something is missing, such as a second GPU; and 1 otherwise. No process of a part outlives it.
+``results/parts.json`` and the last lines of the output report how each part ended (measured, skipped, failed, cut off or not
+started) and why. The exit code is 0 only if all parts, or those of ``--parts``, measured everything. It is 77 if the other parts
+were skipped because something is missing, such as a second GPU, and 1 otherwise. No process of a part outlives it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _CHANGING = (
     "CUBLAS_WORKSPACE_CONFIG", "CUDA_LAUNCH_BLOCKING", "NVIDIA_TF32_OVERRIDE", "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF",
     "PYTORCH_NO_CUDA_MEMORY_CACHING", "TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE",
 )  # fmt: skip
-"""Variables of the shell that would change what is measured."""
+"""Environment variables that would change the measurements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Part:
         device: whether it takes ``--device``.
         timed: whether it measures time or the memory of the whole GPU, so that nothing else may run.
         small: arguments for the stand-in, whose numbers say nothing.
-        needs: modules besides torch without which it measures nothing.
+        needs: modules, in addition to torch, without which the part measures nothing.
     """
 
     name: str
@@ -95,7 +95,7 @@ PARTS = (
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a part ended, why, and what it took; of processor time, that of processes which its own waited for."""
+    """How a part ended, why, and how long it took; the processor time includes only child processes that were waited for."""
 
     end: str = "not started"
     why: str = "the time for all parts was over"
@@ -104,7 +104,7 @@ class End:
 
 
 class Started:
-    """A part that runs."""
+    """A running part."""
 
     def __init__(self, part: Part, command: Sequence[str], limit: float, work: Path) -> None:
         self.part, self._limit = part, limit
@@ -114,15 +114,14 @@ class Started:
             **{name: value for name, value in os.environ.items() if name not in _CHANGING},
             "EPOCHZERO_BENCH_RESULTS": str(work / "results"),
             "EPOCHZERO_BENCH_LAB": str(work / "lab"),
-            "HF_HUB_OFFLINE": "1",  # No part loads anything; without a network, asking takes minutes.
+            "HF_HUB_OFFLINE": "1",  # No part downloads anything; without a network, requests take minutes.
             "PYTHONPATH": os.pathsep.join(
                 filter(None, (str(REPOSITORY / "src"), os.environ.get("PYTHONPATH")))
             ),
             "PYTHONUNBUFFERED": "1",
         }
-        if (
-            not part.timed
-        ):  # A dozen processes run at a time, each of which would start as many threads as cores.
+        if not part.timed:
+            # A dozen processes run at a time, and each would start as many threads as there are cores.
             environment.setdefault("OMP_NUM_THREADS", "2")
         with self._output.open("wb") as stream:
             self._process = subprocess.Popen(
@@ -131,10 +130,10 @@ class Started:
             )  # fmt: skip
 
     def ended(self) -> End | None:
-        """How it ended; None while it runs and may."""
+        """Return how it ended; None while it runs within its limit."""
         taken = time.monotonic() - self._began
         if late := taken > self._limit:
-            # Jobs have sessions of their own; one that fills the GPU would spoil the next part.
+            # Jobs run in their own sessions. A job that still fills the GPU would disturb the next part.
             send(signal.SIGKILL, [self._process.pid, *descendants(self._process.pid)])
         pid, status, used = os.wait4(self._process.pid, 0 if late else os.WNOHANG)
         if not pid:
@@ -180,9 +179,8 @@ def main() -> None:
         ends[name] = end
         listed = {name: asdict(end) for name, end in ends.items()}
         (work / "results" / "parts.json").write_text(json.dumps(listed, indent=1) + "\n")
-        with suppress(
-            OSError
-        ):  # A running part may replace a file meanwhile; the next pack has it.
+        # A running part may be replacing a file; the next archive contains it.
+        with suppress(OSError):
             _pack(work, out)
 
     try:
@@ -197,7 +195,7 @@ def main() -> None:
 
 
 def _prepare_process() -> None:
-    """No process escapes, none writes a core file of a GPU's size, and each signal that ends a program ends the parts too."""
+    """Adopt orphaned processes, disable core files, which would be as large as GPU memory, and end the parts on each signal that ends this program."""
     adopt_orphans()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -205,7 +203,7 @@ def _prepare_process() -> None:
 
 
 def _lacking() -> Iterable[str]:
-    """What this machine lacks without which cases of a part fail."""
+    """Yield what this machine lacks, if cases of a part will fail because of it."""
     if not any(map(shutil.which, ("cc", "gcc", "clang"))):
         yield "No C compiler was found: compiled programs and Triton's kernels will fail."
     if not Path(sysconfig.get_path("include"), "Python.h").is_file():
@@ -243,7 +241,7 @@ def _run(
                         note(each.part.name, ended)
                 time.sleep(0.1)
         finally:
-            # What a part left is a child of this process by now.
+            # Processes that a part left behind are children of this process by now.
             left_over = end_descendants(os.getpid(), since=0, grace=2 * bool(running), patience=10)
             if left_over:
                 print(f"still running: {left_over}", flush=True)

@@ -84,7 +84,7 @@ def main() -> None:
     """Measures, prints, and saves the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", default=sys.executable, help="has torch for CUDA, transformers")
-    parser.add_argument("--rivals", default=sys.executable, metavar="PYTHON", help="has torch-preflight")  # fmt: skip
+    parser.add_argument("--rivals", default=sys.executable, metavar="PYTHON", help="Python that has torch-preflight.")  # fmt: skip
     parser.add_argument("--estimate", type=Path, metavar="FILE", help="write the estimates only")
     parser.add_argument("--estimates", type=Path, metavar="FILE", help="read them")
     parser.add_argument("--gpu", default="H100", help="preset for --estimate")
@@ -133,7 +133,7 @@ def main() -> None:
     used = versions(options.python, "torch", "transformers")
     try:
         rivals = _add_rival(rows, options.rivals, gpu)
-    except subprocess.CalledProcessError as error:  # The measurements count without it.
+    except subprocess.CalledProcessError as error:  # The measurements are valid without the rival.
         rivals = {"torch-preflight": f"not run: {error.stderr[-300:]}"}
     numbers: dict[str, Any] = {
         "gpu": gpu.model,

@@ -1,7 +1,7 @@
 """Programs of public collections of silent faults: whether the watcher names the fault, with the line, and is silent on fixed ones.
 
-``public_faults.toml`` lists those that run offline on the CPU, with the fault as the collection has it, and how programs of Keras 1
-and 2 are ported. A folder holds the repositories as git directories ``owner+name``; nothing of them is stored.
+``public_faults.toml`` lists the programs that run offline on the CPU, with their faults according to the collection, and how programs
+for Keras 1 and 2 are ported. A directory holds the repositories as git directories ``owner+name``; none of their content is stored.
 
     python bench/watch_public_faults.py --repositories DIR --records DIR [--cpu-s S]
 """
@@ -46,15 +46,15 @@ class PublicFault(PublicTraining):
     """A program of a collection; `root` is a git directory.
 
     Attributes:
-        commit: of the repository.
-        data: what the program reads from the directory of its file.
+        commit: commit of the repository.
+        data: files that the program reads from its directory.
     """
 
     commit: str = ""
     data: tuple[str, ...] = ()
 
     def prepare(self, folder: Path) -> Path:
-        """Writes the program and its data into a directory; returns the program."""
+        """Write the program and its data into a directory; return the path of the program."""
         folder = folder / "repository"
         folder.mkdir(parents=True)
         if self.data:
@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--cpu-s", type=int, default=watch_runs.CPU_S, help="of each training")
     options = parser.parse_args()
     watch_runs.CPU_S = options.cpu_s
-    # Forks inherit the states: few of the programs set a seed.
+    # Forked processes inherit these random states, because few of the programs set a seed.
     for seed in (random.seed, np.random.seed, torch.manual_seed):
         seed(SEED % 2**32)
     counts: dict[str, Counter[str]] = {}

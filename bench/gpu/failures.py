@@ -57,7 +57,7 @@ def main() -> None:
                 name: job for name, job in described.items() if job.get("alone", False) == alone
             }
         rows = []
-        # Those that fill the GPU run one by one. Each result is saved in case the time limit ends this part.
+        # Jobs that fill the GPU run one by one. Each result is saved at once, because the time limit may end this part.
         for alone in (False, True):
             with ThreadPoolExecutor(1 if alone else AT_ONCE) as pool:
                 runs = [pool.submit(_played, name, job, copy)
@@ -87,9 +87,9 @@ def _save(rows: Sequence[Mapping[str, Any]], options: argparse.Namespace) -> Map
 
 
 def _copied_lab(slower: int) -> Path:
-    """A copy of the lab to record in, with time limits so many times as long.
+    """Return a copy of the lab to record in, with time limits multiplied by `slower`.
 
-    The repository's logs are replaced only by hand, after a look.
+    The repository's logs are replaced only by hand, after they were inspected.
     """
     lab = Path(os.environ.get("EPOCHZERO_BENCH_LAB") or tempfile.mkdtemp())
     shutil.copy2(LAB / "record", lab / "record")

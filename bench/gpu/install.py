@@ -2,13 +2,13 @@
 
     python bench/gpu/install.py .venv/gpu --out DIR [options of gpu.py]
 
-A Python of this machine that has torch is used as it is: ``GPU_PYTHON``, or the first of those that people install. What it
-lacks is installed in the given folder only. Where no such Python exists, the folder becomes an environment with torch for
-CUDA, which are about 3 GB. Without a GPU, nothing is installed unless ``--stand-in`` is given. The time for all of it counts
-towards ``--seconds``. pip's own variables apply: with ``PIP_NO_INDEX=1 PIP_FIND_LINKS=DIR``, a machine without a network installs
-wheels from a folder. ``--requirements`` prints what to download for it.
+If the torch of a Python on this machine sees a GPU, this Python is used unchanged: ``GPU_PYTHON``, or the first one in the
+usual places. The packages that it lacks are installed only in the given directory. If no such Python exists, the directory becomes an environment with
+torch for CUDA, about 3 GB. Without a GPU, nothing is installed unless ``--stand-in`` is given. The installation counts towards
+``--seconds``. pip's own variables apply: with ``PIP_NO_INDEX=1 PIP_FIND_LINKS=DIR``, a machine without a network installs
+wheels from a directory. ``--requirements`` prints the packages to download for it.
 
-Only the standard library is imported, since nothing is installed yet.
+Only the standard library is imported, because nothing is installed yet.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ USUAL = (
     "/opt/conda/bin/python", "/opt/conda/envs/*/bin/python", "/opt/*/bin/python3", "/opt/*/.venv/bin/python3",
     "/usr/local/bin/python3", "~/*conda*/bin/python", "~/*conda*/envs/*/bin/python", "~/.venv/bin/python",
 )  # fmt: skip
-"""Where people and images install a Python, besides ``PATH``."""
+"""Where people and container images install Python, in addition to ``PATH``."""
 PROBE = """
 import json, sys
 from importlib.metadata import version
@@ -41,7 +41,7 @@ from importlib.util import find_spec
 found = {"fits": sys.version_info >= (3, 11), "torch": "", "gpus": 0}
 if found["fits"] and find_spec("torch"):
     import torch
-    # torch.__version__ may name the CUDA version too, which pip does not know.
+    # torch.__version__ may include the CUDA version, which pip does not know.
     found |= {"torch": version("torch"), "gpus": torch.cuda.device_count()}
 print(json.dumps(found))
 """
@@ -60,10 +60,12 @@ print(json.dumps([str(each) for each in wanted if (not each.marker or each.marke
 
 
 def main() -> None:
-    """Installs, and becomes ``gpu.py``."""
+    """Install the packages, then replace this process with ``gpu.py``."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="for what is installed")
-    parser.add_argument("--requirements", action="store_true", help="print them only")
+    parser.add_argument("folder", type=Path, help="Directory for the installed packages.")
+    parser.add_argument(
+        "--requirements", action="store_true", help="Print the requirements and exit."
+    )
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--stand-in", action="store_true")
     options, rest = parser.parse_known_args()
@@ -99,7 +101,7 @@ def main() -> None:
 
 
 def requirements() -> tuple[list[str], list[str]]:
-    """What all parts need, torch first; and what only some do."""
+    """Return the requirements of all parts, torch first, and those of only some parts."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
     # The version for which the simulated GPU is verified.
@@ -110,7 +112,7 @@ def requirements() -> tuple[list[str], list[str]]:
 
 
 def suitable(stand_in: bool, folder: Path) -> tuple[str, str]:
-    """The first Python whose torch sees a GPU, or, for a stand-in, that has any torch, and its version; empty if none does."""
+    """Return the first Python whose torch sees a GPU (for a stand-in, that has any torch) and its torch version; empty if none does."""
     for python in pythons(folder):
         try:
             done = subprocess.run(
@@ -127,14 +129,14 @@ def suitable(stand_in: bool, folder: Path) -> tuple[str, str]:
 
 
 def pythons(folder: Path) -> Iterator[str]:
-    """Those that may have torch, the likeliest first."""
+    """Yield the Pythons that may have torch, the likeliest first."""
     if chosen := os.environ.get("GPU_PYTHON"):
         yield shutil.which(chosen) or chosen
         return
     folders = os.get_exec_path()
     environments = filter(None, map(os.environ.get, ("VIRTUAL_ENV", "CONDA_PREFIX")))
     found = [
-        f"{folder}/bin/python",  # of an earlier call
+        f"{folder}/bin/python",  # from an earlier call
         sys.executable,
         *(f"{environment}/bin/python" for environment in environments),
         *(f"{folder}/{name}" for folder in folders for name in ("python3", "python")),
@@ -144,7 +146,7 @@ def pythons(folder: Path) -> Iterator[str]:
 
 
 def driver_gpus() -> int:
-    """GPUs that NVIDIA's driver reports; 0 without a driver."""
+    """Return the number of GPUs that NVIDIA's driver reports; 0 without a driver."""
     count = ctypes.c_int(0)
     try:
         driver = ctypes.CDLL("libcuda.so.1")
@@ -155,18 +157,18 @@ def driver_gpus() -> int:
 
 
 def install(python: str, wanted: Sequence[str], packages: Path | None, end: float) -> None:
-    """Installs what a Python lacks, in a folder next to it if one is given."""
+    """Install the packages that a Python lacks, in a separate directory if one is given."""
     lacking = missing(python, wanted)
     if lacking:
         print(f"Installing {', '.join(lacking)}", flush=True)
     if lacking and not pip(python, wanted, packages, end):
-        # One that does not exist for this machine, or not among the wheels, prevents no other.
+        # A package that has no wheel for this machine must not prevent the others.
         for each in lacking:
-            pip(python, [wanted[0], each], packages, end)  # torch stays as it is
+            pip(python, [wanted[0], each], packages, end)  # The version of torch does not change.
 
 
 def missing(python: str, wanted: Sequence[str]) -> list[str]:
-    """The requirements that a Python does not fulfill."""
+    """Return the requirements that a Python does not fulfill."""
     command = [python, "-c", MISSING, *wanted]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -176,7 +178,7 @@ def missing(python: str, wanted: Sequence[str]) -> list[str]:
 
 
 def pip(python: str, wanted: Sequence[str], packages: Path | None, end: float) -> bool:
-    """Whether pip installed all of it before the end. In a folder of its own, pip would install again what the Python has."""
+    """Return whether pip installed everything in time. In a separate directory, pip would reinstall packages that the Python has."""
     command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries=1", "--no-compile"]  # fmt: skip
     try:
         if packages:

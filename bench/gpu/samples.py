@@ -138,7 +138,7 @@ class NvidiaSmi:
         return self._rows
 
     def _ask_often(self) -> None:
-        # It lists all GPUs; the job's first need not be the first of them.
+        # nvidia-smi lists all GPUs; the job's first GPU may be another one than its first.
         gpu = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0] or "0"
         command = ["nvidia-smi", f"--id={gpu}", f"--query-gpu={','.join(FIELDS)}", "--format=csv,noheader,nounits"]  # fmt: skip
         while not self._over.wait(0.5):

@@ -292,7 +292,7 @@ def _numbers(source: str, name: str, values: Any) -> np.ndarray[Any, np.dtype[np
 
 
 def _numbered(source: str, values: Any) -> tuple[tuple[str, ...], Tensor]:
-    """Return integers unchanged; number the classes of texts in their order, from 0, and return these, too."""
+    """Return integers unchanged; number names of classes from 0 in alphabetical order, and return the names too."""
     is_array = isinstance(values, np.ndarray) and values.dtype.kind not in "USO"
     if isinstance(values, Tensor) or is_array:
         return (), _whole_labels(source, values)

@@ -45,7 +45,7 @@ class ExportedLayers:
             _require_evaluation(node)
             stack = list((node.meta.get("nn_module_stack") or {}).values())
             has_parts = False
-            # In the order of completion, as hooks see modules: the parts before their container.
+            # Layers are in the order of completion, as hooks see modules: parts come before their container.
             for path, kind in reversed(stack):
                 if path:
                     known, _ = self._found.pop(path, (None, ""))

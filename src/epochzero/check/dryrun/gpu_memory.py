@@ -76,9 +76,9 @@ def trace_of_run(run: DryRunAttempt, job: Job) -> Trace | str:
     except InputError as error:
         return str(error)
     marks = [event.name for event in trace.events if isinstance(event, Mark)]
-    # The script goes on after a loop that the time limit cut off, and may finish without the step of its optimizer.
+    # If the time limit ends a loop, the script continues after it, and may finish without a step of its optimizer.
     complete = run.ending == "finished" and not (run.cut and "backward done" in marks)
-    # The states of the optimizer are allocated in its first step, and the next backward pass comes on top of them.
+    # The optimizer allocates its states in its first step, so the next backward pass requires memory in addition to them.
     second = marks[marks.index("step 1") :] if "step 1" in marks else []
     if not complete and "backward done" not in second:
         return "it did not complete a second step on the simulated GPU, which uses the most memory"

@@ -64,7 +64,7 @@ def _order(manifest: Mapping[str, Any]) -> int:
 def _origin(
     fields: Sequence[tuple[Path, dict[str, Any]]], first: Mapping[str, Any]
 ) -> tuple[Path, dict[str, Any]] | None:
-    """Return the rank whose loss was not finite one step before another failed: ranks share gradients."""
+    """Return the rank whose loss was not finite one step before another rank failed, because ranks share gradients."""
     own = first["nonfinite"]
     before = own["position"]["backwards"] - 1 if own else first["position"]["backwards"]
     for path, manifest in fields if _order(first) == 0 else ():

@@ -94,7 +94,7 @@ class _MemoryGrowth:
         for storage in self._alive(skip, second, end):
             made, ends = self._made[storage], self._ends(storage, skip)
             if made.site in sites and before[ends]:
-                # Each keeps what both kept: one may also have made something there once.
+                # Each iteration retains what both retained; one of them may also have allocated something once at this line.
                 size = (
                     self._size(storage) * min(before[ends], after[ends]) // after[ends] * skip.count
                 )
@@ -119,14 +119,14 @@ class _MemoryGrowth:
         ]
 
     def _kept(self, skip: Skip, first: int, end: int) -> Counter[tuple[int, bool]]:
-        """Bytes of what an iteration keeps, by `_ends`."""
+        """Return the bytes that an iteration retains, by `_ends`."""
         kept: Counter[tuple[int, bool]] = Counter()
         for storage in self._alive(skip, first, end):
             kept[self._ends(storage, skip)] += self._size(storage)
         return kept
 
     def _size(self, storage: int) -> int:
-        """Bytes, with those of like ones that were added."""
+        """Return the bytes of a storage, including those of similar storages that were added."""
         block = -(-self._made[storage].size // MIN_BLOCK) * MIN_BLOCK
         return block + self.sizes.get(storage, 0)
 

@@ -290,7 +290,7 @@ class Course:
 
 
 def _operators(loss: torch.Tensor | None) -> list[str]:
-    """Return the operators from which a loss is not finite; no mode sees numbers that autograd stores as tensors."""
+    """Return the operators that made a loss not finite, hidden from modes, which would receive numbers that autograd stores as tensors."""
     with torch._C._DisableTorchDispatch():
         return [record["operator"] for record in origin(loss)] if loss is not None else []
 

@@ -76,7 +76,8 @@ class ProcessReplay(ExitObserver):
         from epochzero.run.replay.child.player import Player
         from epochzero.run.replay.child.walking import WalkingPlayer
 
-        if self._asked["nonfinite"]:  # What a rank raised because of another's loss is not awaited.
+        if self._asked["nonfinite"]:
+            # Do not wait for an exception that a rank raised because of another rank's loss.
             self._manifest["failure"] = None
         if self._manifest["threads"]:
             torch.set_num_threads(self._manifest["threads"])

@@ -70,7 +70,8 @@ class Walk:
     def end(self) -> None:
         """Stop recording and restore everything."""
         for mode in reversed(self._modes):
-            with suppress(RuntimeError):  # A mode that observes the current call is popped already.
+            # The mode is already popped if it observes the current call.
+            with suppress(RuntimeError):
                 mode.__exit__(None, None, None)
         self._modules.close()
 

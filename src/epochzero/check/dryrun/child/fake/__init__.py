@@ -148,7 +148,7 @@ def _tensors_read(faked: FakeGpuFacts) -> Iterator[None]:
 
 @contextmanager
 def _tensors_as_on_a_gpu(mode: FakeGpu, faked: FakeGpuFacts) -> Iterator[None]:
-    """Tensors, parameters and storages where torch itself must treat the fakes as real."""
+    """Replace functions of tensors, parameters and storages, so that torch itself treats fakes as real tensors."""
     swap: Any = torch.utils.swap_tensors
     make, typed = torch.nn.Parameter.__new__, torch.Tensor.type
     address: Any = torch.UntypedStorage.data_ptr
@@ -208,7 +208,7 @@ def _tensors_as_on_a_gpu(mode: FakeGpu, faked: FakeGpuFacts) -> Iterator[None]:
 
 @contextmanager
 def _kernels_as_on_a_gpu(capability: tuple[int, int], faked: FakeGpuFacts) -> Iterator[None]:
-    """Kernels that have no shapes of their own, and compilation, which is left out."""
+    """Replace kernels for which torch computes no shapes, and omit compilation."""
     classify: Any = torch.ctc_loss
     attend = torch.nn.functional.scaled_dot_product_attention
 
@@ -227,7 +227,7 @@ def _kernels_as_on_a_gpu(capability: tuple[int, int], faked: FakeGpuFacts) -> It
         return model if model is not None else lambda function: function
 
     functional = {"scaled_dot_product_attention": attention(capability, attend)}
-    # The one kernel of a whole encoder layer (for evaluation) has no shapes.
+    # Torch computes no shapes for the kernel that evaluates a whole encoder layer.
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
@@ -235,7 +235,7 @@ def _kernels_as_on_a_gpu(capability: tuple[int, int], faked: FakeGpuFacts) -> It
             replaced(torch, {"compile": uncompiled, "ctc_loss": temporal}),
             replaced(torch.nn.Module, {"compile": lambda self, *a, **k: uncompiled(self)}),
             replaced(torch.nn.functional, functional),
-            # bitsandbytes takes this when it is imported; a CPU build of torch lacks it.
+            # bitsandbytes uses this function when it is imported; a CPU build of torch lacks it.
             replaced(torch._C, {"_cuda_getCurrentRawStream": lambda device: 0}),
         ):
             yield
@@ -245,7 +245,7 @@ def _kernels_as_on_a_gpu(capability: tuple[int, int], faked: FakeGpuFacts) -> It
 
 @contextmanager
 def _fakes_as_tensors() -> Iterator[None]:
-    """The fakes of torch itself: no GPU is initialized for them, and optimizers know their type."""
+    """Change the fake tensors of torch: they initialize no GPU, and optimizers know their type."""
     from torch.optim import optimizer
 
     dispatch: Any = FakeTensorMode.__torch_dispatch__
@@ -254,11 +254,11 @@ def _fakes_as_tensors() -> Iterator[None]:
         "avoid_device_init": property(lambda self: True),
         "__deepcopy__": lambda self, memo: self,
     }
-    # Optimizers take their list form for the types that they know.
+    # Optimizers use their foreach implementation only for types that they know.
     optimizer._foreach_supported_types.append(FakeTensor)
     try:
         with (
-            # What a fake raises is the program's to see; torch would print it too.
+            # The program receives the exceptions of fakes; torch would also print them.
             replaced(fake_tensor.log, {"disabled": True}),
             replaced(fake_tensor, {"init_gpu_context": lambda device: None}),
             replaced(FakeTensorMode, methods),
