@@ -3,8 +3,8 @@
 # make quick  check style, run the tests that need no torch, database or browser
 # make test-slurm  run the tests that need a Slurm: as root, with Debian's slurm-wlm and munge
 # make bench  measure everything that the README claims
-# make gpu    measure on a GPU what only a GPU can show, in ten minutes, with a Python that has torch for CUDA
-#             (GPU_PYTHON=..., or any that is found), or installs it; GPU_OPTIONS=--stand-in tries it on the CPU
+# make gpu    measure on a GPU what only a GPU can show, in ten minutes; uses GPU_PYTHON=... or any Python that has
+#             torch for CUDA, else installs torch; GPU_OPTIONS=--stand-in runs the parts on the CPU
 # make docs   regenerate the pages of signatures, rules and figures
 # make site   build the documentation site into build/site and check its links
 

@@ -1,4 +1,4 @@
-"""``make gpu``: what is said without a GPU, and what is left of a part that is cut off or interrupted."""
+"""``make gpu``: what it prints without a GPU, and which processes and results remain if a part is cut off or interrupted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from epochzero.platform import process_status
 from tests.waiting import wait_until
 
 BENCH = Path(__file__).resolve().parents[1] / "bench"
-# A job in a session of its own, whose parent is gone.
+# A job that runs in its own session and whose parent has exited.
 PART = """
 import subprocess, sys, time
 job = [sys.executable, "-c", "import os, time; open('job', 'w').write(str(os.getpid())); time.sleep(600)"]
@@ -24,7 +24,7 @@ subprocess.Popen([sys.executable, "-c", f"import subprocess; subprocess.Popen({j
 print("the job runs")
 time.sleep(600)
 """
-# For the measurement, an hour passes when the job runs.
+# The clock of the measurement advances by an hour when the job runs.
 DRIVER = """
 import os, sys, time
 from types import SimpleNamespace

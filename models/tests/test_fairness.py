@@ -96,12 +96,12 @@ def test_a_lane_seeks_along_gradients_to_the_boundary(people: PeopleTable) -> No
 
 
 def test_walks_begin_with_the_first_instances(people: PeopleTable) -> None:
-    # The global phases of ADF, all of them before its first walk, would take more than this budget.
+    # The global phases that ADF runs before its first walk would take more than this budget.
     subject = Subject(as_classifier(Rule()), people.domain)
     archive = Archive("guided", subject, SearchBudget(inputs=3000))
     search = GuidedSearch(archive, people.levels, torch.Generator().manual_seed(0))
     search.run()
-    # Random inputs would find 90.
+    # Random search would find 90 instances.
     assert len(archive) > 300
 
 
@@ -119,7 +119,7 @@ def test_walks_prefer_steps_that_lead_to_new_instances(people: PeopleTable) -> N
     lanes, width = torch.arange(30), 3
     search.partners[:30] = search.archive.check(search.levels[:30]).partner
     search._weigh(lanes, search._gradients(lanes))
-    # Nothing depends on the size of shoes, which is preferred.
+    # The output does not depend on the shoe size, so walks prefer this attribute.
     assert search.gentle[0, 2] > 10 * search.gentle[0, 1]
     assert not search.gentle[0, 0]
     shoes = torch.tensor([2, width + 2, 2 * width + 2]).repeat(10)

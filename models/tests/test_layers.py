@@ -194,7 +194,7 @@ def test_a_program_of_torch_export_has_the_layers_of_its_modules(
         outputs = {call.layer.name: call.output for call in calls}
         for call in expected:
             assert torch.allclose(outputs[call.layer.name], call.output, atol=1e-6)
-    # A container completes after its parts, and has the output of its last one.
+    # A container completes after its parts and has the output of the last part.
     assert choose_layers(loaded, inputs) == choose_layers(as_classifier(module), inputs)
     loaded.differentiable().train()
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Whether the trace of a dry run shows the memory of the job."""
+"""Cases in which the trace of a dry run shows the memory of the job."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ONE_STEP = ("backward done", "step 1")
 
 
 def traced(*marks: str, cut: bool = True) -> Trace | str:
-    """The trace of a script that finished, although the time limit may have cut its loop."""
+    """Return the trace of a script that finished, although the time limit may have ended its loop."""
     lines = ({"a": 0, "n": 1 << 20, "w": -1}, *({"m": mark} for mark in marks))
     loop = SkipRecord("train.py", 9, total=250, work=True, cut=cut)
     run = DryRunAttempt(DryRunPlan("fake"), FINISHED, (loop, AllocationRecord(lines), EndRecord()))

@@ -131,7 +131,7 @@ def test_only_what_raised_is_said_to_raise(walks: Walks) -> None:
 def test_a_walk_does_not_see_how_the_operators_of_a_loss_are_found(walks: Walks) -> None:
     from epochzero.run.replay.child.course import _operators
 
-    # Autograd stores the number 0.1, which operators that are observed receive as no tensor.
+    # Autograd stores the number 0.1; observed operators would receive it as a number, not as a tensor.
     scaled: list[str] = []
     x = torch.ones(3, requires_grad=True)
     walks(lambda: scaled.extend(_operators((0.1 * (x / torch.zeros(3))).pow(2).mean() + 0.5)))

@@ -1,4 +1,4 @@
-"""What inputs tell about targets, without the model: facts where they do not belong together, nothing where they do."""
+"""The measure of inputs and targets without the model: a fact if they do not belong together, nothing if they do."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _found(train: Change, evaluate: Change, steps: int = 10) -> list[str]:
         (_as_it_is, lambda x, y: (x, y[torch.randperm(ROWS)]), ["labels_wrong"]),
         (_as_it_is, lambda x, y: (x, (y + 1) % CLASSES), ["labels_wrong"]),
         (_as_it_is, lambda x, y: (x[:, [3, 0, 5, 1, 2, 4]], y), ["preprocessing_mismatch"]),
-        # Noise hides most of what inputs tell, and a class that is rare in evaluations is no other code.
+        # Noise hides most of what inputs explain, and a class that is rare in evaluations is not another code.
         (lambda x, y: (x, torch.where(torch.rand(ROWS) < 0.6, y[torch.randperm(ROWS)], y)), _as_it_is, []),
         (lambda x, y: (torch.randn_like(x), y), lambda x, y: (torch.randn_like(x), y), []),
     ],

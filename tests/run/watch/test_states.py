@@ -55,7 +55,7 @@ def restores(keep: Callable[[State], State], *, highest: bool, other: bool) -> N
     best, kept = None, model.state_dict()
     for epoch in range(6):
         steps(model, optimizer, x[:400], y[:400])
-        # The last epochs are worse: the best state is not that of the end.
+        # The last epochs are worse, so the best state is not the last one.
         loss = score_of(model, x[400:], y[400:] if epoch < 4 else 3 - y[400:])
         if best is None or (loss > best if highest else loss < best):
             best, kept = loss, keep(model.state_dict())

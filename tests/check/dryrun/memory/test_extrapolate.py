@@ -90,7 +90,7 @@ def test_what_only_the_first_iteration_makes_does_not_grow() -> None:
 
 
 def test_what_the_first_iteration_made_once_on_a_line_is_not_what_the_next_keeps_there() -> None:
-    # As the scale of a gradient scaler and, while the time limit ends the next iteration, gradients.
+    # Examples are the scale of a gradient scaler, and gradients if the time limit ends the next iteration.
     events = (Alloc(0, 512, PREDICTIONS), Alloc(1, 4 * MIB, PREDICTIONS), Free(1), Alloc(2, 4 * MIB, PREDICTIONS))  # fmt: skip
     skip = Skip(4, 100, begun=(0, 2, 3), sure=True, until=None)
     assert peak(extrapolated(Trace(events, {}, SITES, skips=(skip,)))) < 5 * MIB

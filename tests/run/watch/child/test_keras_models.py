@@ -60,7 +60,7 @@ def test_clipping_is_by_one_weight_or_by_all() -> None:
 
 
 def test_keras_can_read_the_arguments_of_a_watched_constructor() -> None:
-    """Without them it does not store a model."""
+    """Without these arguments, Keras does not store a model."""
 
     def constructor(self: Any, units: int, *, name: str = "") -> None: ...
 

@@ -197,7 +197,9 @@ def test_watching_keras_imports_no_other_backend(watch: Watch, tmp_path: Path) -
     if find_spec("keras") is None:
         pytest.skip("no Keras")
     (tmp_path / "tensorflow.py").write_text("print('imported')\nraise ImportError\n")
-    program = KERAS.replace("keras.utils.set_random_seed(1)", "")  # It imports TensorFlow itself.
+    program = KERAS.replace(
+        "keras.utils.set_random_seed(1)", ""
+    )  # This function itself imports TensorFlow.
     heard, said = watch(program, KERAS_BACKEND="torch")
     assert "imported" not in said
     (model,) = heard.of("model")

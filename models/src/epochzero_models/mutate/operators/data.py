@@ -71,7 +71,7 @@ def noisy_inputs(program: TrainingProgram) -> Iterator[Edit]:
 
 
 ROWS = (
-    MutationOperator("wrong_labels_for_training_data", "The labels of a batch are assigned to other examples of it.",
+    MutationOperator("wrong_labels_for_training_data", "The labels of a batch are assigned to other examples of the batch.",
                      with_suffix("losses", ".roll(1, 0)", 1)),
     MutationOperator("small_range_of_values_for_a_feature", "Inputs are divided by ten thousand.",
                      with_suffix("trained_calls", " * 1e-4")),

@@ -245,7 +245,7 @@ def missing_checkpoint(program: TrainingProgram) -> Iterator[Edit]:
 
 
 def _augmented(*, before: bool) -> Places:
-    """An option that augments examples is turned around."""
+    """An option that turns augmentation on or off is inverted."""
 
     def places(program: TrainingProgram) -> Iterator[Edit]:
         for call in program.all(ast.Call):
