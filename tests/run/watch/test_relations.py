@@ -22,7 +22,7 @@ from epochzero.run.watch.child.schedule import Schedule
 from epochzero.run.watch.faults import CURVES, RELATIONS, catalogue
 from epochzero.run.watch.faults.parallel import RELATIONS as PARALLEL
 from epochzero.run.watch.history import TrainingHistory, read_records
-from epochzero.run.watch.model import PROOFS, TrainingFinding
+from epochzero.run.watch.model import PROOFS, EvidenceKind, TrainingFinding
 from epochzero.run.watch.record_reader import RecordFileReader
 from tests.run.watch.child.conftest import watched
 
@@ -629,24 +629,55 @@ def test_ranks_that_augment_the_same_examples() -> None:
     assert "ranks_repeat_data" in {finding.word for finding in violations(together)}
 
 
+def _mixed(history: TrainingHistory, every: int, rms: float) -> TrainingHistory:
+    """A rank whose weights the program sets after so many steps: those before a step are recorded in a process group alone."""
+    iterations, last = [], history.iterations[0].parameters
+    for iteration in history.iterations:
+        sets = iteration.number % every == 0
+        parameters = {
+            name: {**of, "before": {"rms": rms} if sets else last[name]["weight"]}
+            for name, of in iteration.parameters.items()
+        }
+        iterations.append(replace(iteration, parameters=parameters))
+        last = iteration.parameters
+    return replace(history, iterations=tuple(iterations))
+
+
 @pytest.mark.parametrize(("every", "found"), [(3, set()), (100, {"ranks_differ"})])
 def test_ranks_whose_parameters_are_averaged_every_few_steps(every: int, found: set[str]) -> None:
-    def averaged(history: TrainingHistory) -> TrainingHistory:
-        # Weights before a step are recorded of the ranks of a process group alone.
-        iterations = [
-            replace(
-                iteration,
-                parameters={
-                    name: {**of, "before": {"rms": 1.0} if iteration.number % every == 0 else of["weight"]}
-                    for name, of in iteration.parameters.items()
-                },
-            )
-            for iteration in history.iterations
-        ]  # fmt: skip
-        return replace(history, iterations=tuple(iterations))
+    ranks = [_mixed(_rank(data=seed), every, 1.0) for seed in (0, 1)]
+    assert {finding.word for finding in violations(replace(ranks[0], ranks={1: ranks[1]}))} == found
 
-    together = replace(averaged(_rank()), ranks={1: averaged(_rank(data=1))})
-    assert {finding.word for finding in violations(together)} == found
+
+def test_ranks_that_mix_their_weights_with_those_of_a_neighbor() -> None:
+    """They are never equal, and need no average of gradients."""
+    ranks = [_mixed(_rank(data=seed), 1, 1.0 + 0.1 * seed) for seed in (0, 1)]
+    assert not violations(replace(ranks[0], ranks={1: ranks[1]}))
+
+
+def test_ranks_that_have_a_model_of_their_own_beside_one_that_they_share() -> None:
+    def rank(seed: int) -> TrainingHistory:
+        def train() -> None:
+            torch.manual_seed(0)
+            shared = nn.Linear(6, 4)
+            torch.manual_seed(seed)
+            expert = nn.Linear(4, 2)
+            parts = [*shared.parameters(), *expert.parameters()]
+            optimizer = torch.optim.SGD(parts, 0.1)
+            draw = torch.Generator().manual_seed(seed)
+            for _ in range(10):
+                x, wanted = (torch.randn(8, n, generator=draw) for n in (6, 2))
+                optimizer.zero_grad()
+                functional.mse_loss(expert(shared(x)), wanted).backward()
+                for parameter in shared.parameters():
+                    parameter.grad = torch.ones_like(parameter)  # As averaged.
+                optimizer.step()
+
+        return history_of(train)
+
+    together = replace(rank(1), ranks={1: rank(2)})
+    found = [one for one in violations(together) if one.word == "ranks_differ"]
+    assert {one.kind for one in found} == {EvidenceKind.STATE}
 
 
 def _sharing(history: TrainingHistory, ranks: int = 2) -> TrainingHistory:

@@ -140,6 +140,7 @@ class Iteration:
         unheld: parameters that have a gradient and that no optimizer holds.
         statistics: of one of several ranks, ``mean0``, ``variance0`` and so on that normalizations over the batch have gathered.
         scheduled: how often each schedule was stepped so far.
+        model: the path of what was called first: the number of its model before the slash.
     """
 
     number: int
@@ -171,6 +172,7 @@ class Iteration:
     statistics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     scheduled: tuple[int, ...] = ()
     unread: Mapping[str, float] = field(default_factory=dict)
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -534,6 +536,7 @@ class _HistoryBuilder:
                 self._named(n): _numbers(v) for n, v in record.get("statistics", {}).items()
             },
             scheduled=tuple(map(int, record.get("scheduled", ()))),
+            model=str(record.get("model", "")),
         )
 
     def _evaluation(self, record: Record) -> EvaluationPass:

@@ -56,7 +56,7 @@ class Backward:
         self._scaling = False
         self._passes_before = 0
         self._line = ""
-        self._gradient: tuple[weakref.ref[Any], int, int] | None = None
+        self._gradient: _Noted | None = None
         self._with_gradient = 0
 
     @property
@@ -166,6 +166,14 @@ class Backward:
         if id(parameter.grad) != noted[1] or changed:
             self._add("assign", optimizer)
 
+    def _note_moved(self) -> None:
+        """Notes that the program itself has moved weights since the last backward pass, as sharpness-aware training does."""
+        parameter = self._gradient[0]() if self._gradient is not None else None
+        if self._gradient is None or parameter is None or "step" in self._calls.since_backward():
+            return
+        if not torch.equal(_first_elements(parameter), self._gradient[3]):
+            self._calls.add("assign", inspected=True)
+
     @safe
     def step_ended(self, optimizer: Any) -> None:
         """An optimizer has stepped."""
@@ -234,6 +242,7 @@ class Backward:
     @safe
     def cleared(self, _: Any, owner: Any, *__: Any, **___: Any) -> None:
         """Gradients are cleared, by an optimizer or of all parameters of a module."""
+        self._note_moved()
         if isinstance(owner, torch.optim.Optimizer):
             self._add("clear", owner)
             return
@@ -272,14 +281,23 @@ def _with_gradient(optimizer: Any) -> int:
     return sum(p.grad is not None for group in optimizer.param_groups for p in group["params"])
 
 
-def _first_gradient(
-    parameters: Iterable[tuple[str, Any]],
-) -> tuple[weakref.ref[Any], int, int] | None:
-    """A parameter that has a gradient, with the identity and the version of that."""
+_Noted = tuple[weakref.ref[Any], int, int, torch.Tensor]
+
+
+def _first_gradient(parameters: Iterable[tuple[str, Any]]) -> _Noted | None:
+    """A parameter that has a gradient, with the identity and the version of that, and its first elements."""
     for _, parameter in parameters:
-        if parameter.grad is not None:
-            return weakref.ref(parameter), id(parameter.grad), parameter.grad._version
+        gradient = parameter.grad
+        if gradient is not None:
+            elements = _first_elements(parameter).clone()
+            return weakref.ref(parameter), id(gradient), gradient._version, elements
     return None
+
+
+def _first_elements(parameter: Any) -> torch.Tensor:
+    # Of a distributed tensor only what this rank has: anything else would communicate.
+    own: torch.Tensor = getattr(parameter, "_local_tensor", parameter)
+    return own.detach().flatten()[:8]
 
 
 def _heads(tensor: torch.Tensor) -> list[str]:

@@ -447,9 +447,12 @@ def _augmented_beyond_recognition(history: TrainingHistory) -> Sign | None:
 
 def _prepared_differently(history: TrainingHistory) -> Sign | None:
     """Mean and spread of the inputs in training and in evaluations."""
+    # What trains may be a part of what evaluates, which prepares its inputs itself.
+    called = {_kind_called(history, iteration.model) for iteration in history.iterations}
+    same = [of for of in evaluations(history) if _kind_called(history, of.model) in called]
     trained, tested = (
         [record for record in first_inputs(of) if "float" in record["dtype"]]
-        for of in (history.iterations, evaluations(history))
+        for of in (history.iterations, same)
     )
     tested = [of for of in tested if trained and of["shape"][1:] == trained[0]["shape"][1:]]
     if len(trained) < 3 or len(tested) < 2 or not _are_comparable(history):
@@ -466,10 +469,18 @@ def _prepared_differently(history: TrainingHistory) -> Sign | None:
     return Sign(
         f"Training inputs have mean {mean:.3g} and standard deviation {spread:.3g}, evaluation inputs have {other:.3g} and {width:.3g}.",
         preprocessing_place(history),
-        evaluations(history)[0].iteration,
+        same[0].iteration,
         evidence={"training mean": mean, "evaluation mean": other, "training spread": spread, "evaluation spread": width},
         confidence=_confidence_of_difference(history, shift, ratio),
     )  # fmt: skip
+
+
+def _kind_called(history: TrainingHistory, model: str) -> str:
+    """The class of what is called; a copy of the model has the same."""
+    number, _, path = model.partition("/")
+    paths = (layer.path for layer in history.layers if str(layer.model) == number)
+    layer = history.layer(".".join(filter(None, (min(paths, key=len, default=""), path))))
+    return layer.kind if layer else ""
 
 
 def _proved_different(history: TrainingHistory) -> Sign | None:

@@ -14,7 +14,7 @@ from epochzero.run.watch.lines.layers import wrapping_place
 from epochzero.run.watch.lines.loss import loss_place
 from epochzero.run.watch.lines.settings import place_of
 from epochzero.run.watch.lines.training import backward_place, step_place
-from epochzero.run.watch.model import SourceLine
+from epochzero.run.watch.model import EvidenceKind, SourceLine
 
 _EQUAL = 1e-5
 MOMENTS = 2
@@ -90,6 +90,26 @@ def _met_again(apart: Sequence[Sequence[str]]) -> set[str]:
     }
 
 
+def _moved_between_steps(moments: Sequence[Sequence[Iteration]]) -> set[str]:
+    """Names of parameters that the program itself changes between two steps, as it does to mix those of several ranks."""
+    pairs = [
+        (before, after)
+        for one, other in itertools.pairwise(moments)
+        if other[0].number == one[0].number + 1
+        for before, after in zip(one, other, strict=True)
+    ]
+    return {
+        name
+        for before, after in pairs
+        for name in before.parameters.keys() & after.parameters.keys()
+        if "before" in after.parameters[name]
+        and _differ([
+            before.parameters[name].get("weight", {}).get("rms", 0.0),
+            after.parameters[name]["before"].get("rms", 0.0),
+        ])
+    }  # fmt: skip
+
+
 def differs_at_start(history: TrainingHistory) -> list[str]:
     """Names of parameters that differ between the ranks when the training begins."""
     others = [{p.name: p for p in of.parameters} for of in history.ranks.values()]
@@ -162,7 +182,7 @@ def _different_parameters(
     history: TrainingHistory, moments: Sequence[Sequence[Iteration]]
 ) -> Sign | None:
     apart = [differing(moment, "weight") for moment in moments]
-    averaged = _met_again(apart)
+    averaged = _met_again(apart) | _moved_between_steps(moments)
     apart = [[name for name in names if name not in averaged] for names in apart]
     if not all(apart[-MOMENTS:]):
         return None
@@ -190,6 +210,8 @@ def _different_parameters(
         # Each rank of a model that is split has its own parameters, and the same batch.
         if _same_batches(moments):
             return _drifting(history, moments, since, set(apart[-1]) - set(started))
+        if _are_whole_models(history, apart[-1]):
+            return None
         text = (
             f"{name} and {len(apart[-1]) - 1} other parameters differ between ranks from the start, and so do their gradients: "
             "each rank trains a model of its own."
@@ -215,6 +237,28 @@ def _different_parameters(
         "same: the settings of the optimizers differ, or the ranks change gradients after averaging them."
     )
     return Sign(text, next(map(place_of, history.optimizers), None), since, evidence=evidence)
+
+
+def _are_whole_models(history: TrainingHistory, apart: Sequence[str]) -> bool:
+    """Whether what is apart are whole models, and no other model has any of it: each rank may hold its own experts."""
+    models: dict[bool, set[int]] = {True: set(), False: set()}
+    for parameter in history.parameters:
+        layer = history.layer(parameter.layer)
+        models[parameter.name in apart].add(layer.model if layer else 0)
+    return bool(models[True] and models[False]) and not models[True] & models[False]
+
+
+def _own_models(history: TrainingHistory) -> Sign | None:
+    """Whole models differ between the ranks from the start, and others are equal."""
+    moments = moments_of(history)
+    apart = differing(moments[-1], "weight") if len(moments) >= MOMENTS else []
+    if not apart or not differs_at_start(history) or not _are_whole_models(history, apart):
+        return None
+    text = (
+        f"{apart[0]} and {len(apart) - 1} other parameters, those of whole models, differ between ranks from the start; those of the other "
+        "models do not."
+    )
+    return Sign(text, step_place(history), moments[0][0].number)
 
 
 def _drifting(
@@ -305,10 +349,10 @@ def _epoch_not_set(history: TrainingHistory) -> Sign | None:
     return None
 
 
+_SAME = "Wrap the model in DistributedDataParallel and call the wrapper, or broadcast parameters once and average all gradients before each step."
 RELATIONS: Sequence[Row] = (
-    Row("ranks_differ", _ranks_differ, 0.95,
-        "Wrap the model in DistributedDataParallel and call the wrapper, or broadcast parameters once and average all gradients before each "
-        "step."),
+    Row("ranks_differ", _ranks_differ, 0.95, _SAME),
+    Row("ranks_differ", _own_models, 0.85, _SAME, kind=EvidenceKind.STATE),
     Row("ranks_repeat_data", _ranks_repeat_data, 0.94, "Give the loader a DistributedSampler of this rank, or seed the draw of batches by rank."),
     Row("input_invalid", _input_of_one_rank, 0.94, "Inspect the files and the transfer that this rank reads from."),
     Row("not_shuffled", _epoch_not_set, 0.9, "Call sampler.set_epoch(epoch) before each epoch."),
