@@ -86,8 +86,6 @@ class Forward:
         if scene.evaluating:
             first = scene.looking and not scene.calls
             self.laboratory.evaluated([args, kwargs] if first else [])
-        if scene.looking:
-            self.laboratory.given([args, kwargs], evaluating=scene.evaluating)
         path = self._models.path(module, module) if scene.looking or not scene.calls else ""
         scene.model_called(path, module, args, kwargs)
         # What the compiler has made of a model calls no modules, or traces them.
@@ -171,9 +169,8 @@ class Forward:
             number = number_in(value.detach()) if value.numel() == 1 else None
             self._calls.add("loss", flag=f"{name} {reduction}", value=number, where=where)
         self._scenes.scene.loss_called(name, value, arguments)
-        if self.looking:
-            number = self._iterations.number
-            self.laboratory.target(arguments.get("target"), number, evaluating=self.evaluating)
+        if self.looking and not self.evaluating:
+            self.laboratory.target(arguments.get("target"), self._iterations.number)
 
     @safe
     def compared(self, left: Any, right: Any, result: Any) -> None:

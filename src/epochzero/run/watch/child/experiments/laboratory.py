@@ -69,17 +69,18 @@ class Laboratory:
         self._spent, self._free = 0.0, FREE_S
         self._trained: repair.Moments | None = None
         self._evaluated: list[repair.Moments] = []
-        self._samples = {False: pairing.Sample(), True: pairing.Sample()}
-        self._paired, self._pairing_s = (0, 0), 0.0
+        self._sample = pairing.Sample()
+        self._paired, self._pairing_s = 0, 0.0
         self._compilations = _compilations()
 
     def model_called(self, module: Any, given: Any, iteration: int) -> None:
         """A model is called to be trained: the recording begins, if it is time."""
+        named = tensors_in(given)
+        self._sample.given([tensor for _, tensor in named])
         self._note_time(iteration)
         if self._recorder is not None or not self._is_due(module, iteration):
             return
         self._iteration = iteration
-        named = tensors_in(given)
         self._inputs = [tensor for _, tensor in named]
         self._trained = next(map(repair.moments, self._inputs), None)
         self._read = [is_read(module, name) for name, _ in named]
@@ -165,21 +166,16 @@ class Laboratory:
         if apart < float("inf"):
             self._evaluated.append(found)
 
-    def given(self, arguments: Any, *, evaluating: bool) -> None:
-        """A model is called with these in an inspected iteration or evaluation."""
-        self._samples[evaluating].given([tensor for _, tensor in tensors_in(arguments)])
-
-    def target(self, target: Any, iteration: int, *, evaluating: bool) -> None:
+    def target(self, target: Any, iteration: int) -> None:
         """A loss is computed from this target: what inputs tell about targets, if enough examples have come."""
-        if not isinstance(target, torch.Tensor) or not self._samples[evaluating].belongs(target):
+        sample = self._sample
+        if not isinstance(target, torch.Tensor) or not sample.belongs(target):
             return
-        trained, evaluated = self._samples[False], self._samples[True]
-        sizes = trained.count // pairing.FEWEST, evaluated.count // pairing.FEWEST
-        spent = self._pairing_s > PAIRING_S
-        if not sizes[0] or sizes == self._paired or spent or joined_rank() is not None:
+        size, spent = sample.count // pairing.FEWEST, self._pairing_s > PAIRING_S
+        if size == self._paired or spent or joined_rank() is not None:
             return
-        self._paired, began = sizes, time.thread_time()
-        fact = pairing.facts(trained, evaluated)
+        self._paired, began = size, time.thread_time()
+        fact = pairing.facts(sample)
         # These seconds are its own, as those of other experiments.
         taken = time.thread_time() - began
         self._pairing_s += taken

@@ -2,7 +2,7 @@
 
 A kernel ridge regression predicts each target from the other examples. What it explains of targets that are permuted is
 chance. A correction that raises this from chance to clearly above chance is a fact from the first batches on, when a model
-still predicts hardly anything. The regression of the training, applied to evaluations, shows whether both agree.
+still predicts hardly anything.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import torch
 from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d
 
 MOST, FEWEST = 256, 128
-"""Examples of each split."""
-_OF_BATCH, _COLUMNS, _SIDE, _CHANNELS, _CLASSES, _TABLE = 64, 256, 16, 4, 32, 32
+"""Examples that are measured."""
+_OF_BATCH, _COLUMNS, _SIDE, _CHANNELS, _CLASSES = 64, 256, 16, 4, 32
 _PERMUTATIONS, _LARGEST = 16, 1e9
 _RIDGE, _TINY = 0.075, 1e-6
 _SHIFTS = (1, -1, 2, -2, 3, -3)
@@ -24,7 +24,7 @@ _MARGIN = 0.2
 
 
 class Sample:
-    """Examples of one split with their targets: small copies, as many as are needed once."""
+    """Examples of the training with their targets: small copies, as many as are needed once."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -72,10 +72,11 @@ class Sample:
         """All targets."""
         return torch.cat([target for _, _, target in self.batches])
 
-    def features(self, correct: Any = None) -> torch.Tensor:
-        """The inputs as a table, after a correction of the first one of numbers."""
-        first = correct(self.images) if correct else self.images
-        return torch.cat([first.flatten(1), torch.cat([rest for _, rest, _ in self.batches])], 1)
+    @property
+    def features(self) -> torch.Tensor:
+        """The inputs as a table."""
+        rest = torch.cat([rest for _, rest, _ in self.batches])
+        return torch.cat([self.images.flatten(1), rest], 1)
 
 
 def _shapes(batch: Sequence[torch.Tensor]) -> list[torch.Size]:
@@ -122,88 +123,50 @@ def _places(target: torch.Tensor) -> torch.Tensor:
     return (value != value.flatten().mode().values).float() if whole else value
 
 
-def facts(trained: Sample, evaluated: Sample) -> dict[str, Any]:
-    """How much is explained, as ``[share, standard deviations above chance]``, of the training, of evaluations, and from one to the other."""
-    if trained.target.dim() == 3:
-        return _of_places(trained)
-    # Evaluations of other inputs, or by another loss, are not compared.
-    compares = evaluated.count >= FEWEST and _shapes(evaluated.batches[0]) == _shapes(
-        trained.batches[0]
-    )
-    target, other = _codes(trained.target, evaluated.target if compares else trained.target[:0])
-    mapping = _Regression(trained.features(), target)
-    shifts = dict(_shifts(target, [len(of) for *_, of in trained.batches]))
-    own, *shifted = mapping.explained(target, *shifts.values())
-    found = {
+def facts(sample: Sample) -> dict[str, Any]:
+    """How much is explained of targets as they are and shifted, as ``[share, standard deviations above chance]``; or what fits of maps."""
+    if sample.target.dim() == 3:
+        return _of_places(sample)
+    target = _codes(sample.target)
+    shifts = dict(_shifts(target, [len(of) for *_, of in sample.batches]))
+    own, *shifted = _explained(sample.features, target, *shifts.values())
+    return {
         "count": len(target),
         "trained": own,
         "shifted": dict(zip(shifts, shifted, strict=True)),
     }
-    if not len(other):
-        return found
-    inputs = evaluated.features()
-    tested = _Regression(inputs, other)
-    return found | {
-        "evaluated": tested.explained(other)[0],
-        "across": mapping.share(inputs, other),
-        "back": tested.share(mapping.inputs, target),
-        "apart": float(((inputs - mapping.mean) / mapping.spread).mean(0).abs().mean()),
-        "corrected": dict(_corrections(mapping, evaluated, inputs, target, other)),
-    }
 
 
-def _codes(target: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Both targets as columns: one for each class, or numbers of the same size."""
-    both = torch.nan_to_num(torch.cat([target, other]))
-    classes = both.unique()  # type: ignore[no-untyped-call]
-    is_code = both.shape[1] == 1 and bool((classes == classes.round()).all())
-    both = (both == classes).float() if is_code and len(classes) <= _CLASSES else both
-    return both[: len(target)], both[len(target) :]
+def _codes(target: torch.Tensor) -> torch.Tensor:
+    """Targets as columns: one for each class, or numbers."""
+    target = torch.nan_to_num(target)
+    classes = target.unique()  # type: ignore[no-untyped-call]
+    is_code = target.shape[1] == 1 and bool((classes == classes.round()).all())
+    return (target == classes).float() if is_code and len(classes) <= _CLASSES else target
 
 
-class _Regression:
-    """A regression with a linear and a local kernel, of which the error without each example is known at once."""
+def _explained(inputs: torch.Tensor, *targets: torch.Tensor) -> list[list[float]]:
+    """What other examples explain of each target, and how many standard deviations that is above chance.
 
-    def __init__(self, inputs: torch.Tensor, target: torch.Tensor) -> None:
-        self.inputs, self.mean, self.spread = inputs, inputs.mean(0), inputs.std(0)
-        self.spread = torch.where(self.spread < _TINY, torch.ones(()), self.spread)
-        self._known = self._scaled(inputs)
-        self._width = torch.cdist(self._known, self._known).median().clamp(min=_TINY)
-        size = len(inputs)
-        self._inverse = torch.linalg.inv(
-            self._kernel(self._known) + _RIDGE * size**0.5 * torch.eye(size)
-        )
-        self._left_out = self._inverse.diagonal()[:, None]
-        self._center = target.mean(0)
-        self._weights = self._inverse @ (target - self._center)
-
-    def _scaled(self, inputs: torch.Tensor) -> torch.Tensor:
-        return ((inputs - self.mean) / self.spread).clamp(-10, 10)
-
-    def _kernel(self, inputs: torch.Tensor) -> torch.Tensor:
-        linear = inputs @ self._known.T / inputs.shape[1]
-        return linear + torch.exp(-((torch.cdist(inputs, self._known) / self._width) ** 2))
-
-    def predict(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Targets of other examples."""
-        found: torch.Tensor = self._center + self._kernel(self._scaled(inputs)) @ self._weights
-        return found
-
-    def share(self, inputs: torch.Tensor, target: torch.Tensor) -> float:
-        """What is explained of the targets of other examples."""
-        return _share(self.predict(inputs) - target, target)
-
-    def explained(self, *targets: torch.Tensor) -> list[list[float]]:
-        """What other examples explain of each target, and how many standard deviations that is above chance."""
-        draw = torch.Generator().manual_seed(0)
-        orders = [torch.randperm(len(self.inputs), generator=draw) for _ in range(_PERMUTATIONS)]
-        shares = [
-            _share((self._inverse @ (of - of.mean(0))) / self._left_out, of)
-            for of in (*targets, *(targets[0][order] for order in orders))
-        ]
-        null = torch.tensor(shares[len(targets) :])
-        spread = max(float(null.std()), _TINY)
-        return [[of, (of - float(null.mean())) / spread] for of in shares[: len(targets)]]
+    The regression has a linear and a local kernel; its error without each example is known at once.
+    """
+    size, spread = len(inputs), inputs.std(0)
+    spread = torch.where(spread < _TINY, torch.ones(()), spread)
+    scaled = ((inputs - inputs.mean(0)) / spread).clamp(-10, 10)
+    distances = torch.cdist(scaled, scaled)
+    width = distances.median().clamp(min=_TINY)
+    kernel = scaled @ scaled.T / scaled.shape[1] + torch.exp(-((distances / width) ** 2))
+    inverse = torch.linalg.inv(kernel + _RIDGE * size**0.5 * torch.eye(size))
+    left_out = inverse.diagonal()[:, None]
+    draw = torch.Generator().manual_seed(0)
+    orders = [torch.randperm(size, generator=draw) for _ in range(_PERMUTATIONS)]
+    shares = [
+        _share((inverse @ (of - of.mean(0))) / left_out, of)
+        for of in (*targets, *(targets[0][order] for order in orders))
+    ]
+    null = torch.tensor(shares[len(targets) :])
+    usual = max(float(null.std()), _TINY)
+    return [[of, (of - float(null.mean())) / usual] for of in shares[: len(targets)]]
 
 
 def _share(error: torch.Tensor, target: torch.Tensor) -> float:
@@ -222,55 +185,7 @@ def _shifts(target: torch.Tensor, lengths: Sequence[int]) -> Iterator[tuple[str,
         yield "batch after", target.roll(-lengths[0], 0)
 
 
-# -- Between training and evaluation -----------------------------------------------------------------
-
-
-def _corrections(
-    mapping: _Regression,
-    evaluated: Sample,
-    inputs: torch.Tensor,
-    target: torch.Tensor,
-    other: torch.Tensor,
-) -> Iterator[tuple[str, float]]:
-    """What the regression of the training explains of corrected evaluations; what is chosen by one half is tested on the other."""
-    images = evaluated.images
-    for name, correct in _OF_IMAGES.items() if images.dim() == 4 else ():
-        if correct(images).shape == images.shape:
-            yield name, mapping.share(evaluated.features(correct), other)
-    own = (inputs - inputs.mean(0)) / inputs.std(0).clamp(min=_TINY)
-    yield "scaled as the training", mapping.share(own * mapping.spread + mapping.mean, other)
-    half = len(other) // 2
-    if other.shape[1] > 1:
-        found = mapping.predict(inputs)
-        order = _assigned(other[:half].T @ (found[:half] - found[:half].mean(0)))
-        yield "other codes of classes", _share(found[half:][:, order] - other[half:], other[half:])
-    if images.dim() == 2 < inputs.shape[1] == images.shape[1] <= _TABLE:
-        known = _columns(mapping.inputs, mapping, target)
-        far = torch.cdist(known, _columns(inputs[:half], mapping, other[:half]))
-        yield (
-            "another order of columns",
-            mapping.share(inputs[half:][:, _assigned(-far)], other[half:]),
-        )
-
-
-def _columns(inputs: torch.Tensor, mapping: _Regression, target: torch.Tensor) -> torch.Tensor:
-    """What is known of each column: how it varies with the target, and its mean and spread in those of the training."""
-    scaled = (inputs - inputs.mean(0)) / inputs.std(0).clamp(min=_TINY)
-    varies = scaled.T @ (target - target.mean(0)) / len(inputs)
-    moments = torch.stack([inputs.mean(0), inputs.std(0).clamp(min=_TINY).log()], 1)
-    usual = torch.stack([mapping.mean, mapping.spread.log()], 1).std(0).clamp(min=0.1)
-    return torch.cat([varies / varies.std().clamp(min=_TINY), moments / usual], 1)
-
-
-def _assigned(alike: torch.Tensor) -> list[int]:
-    """For each row another column, the most alike pairs first."""
-    alike, found = alike.clone(), [0] * len(alike)
-    for _ in found:
-        row, column = divmod(int(alike.argmax()), alike.shape[1])
-        found[row] = column
-        alike[row], alike[:, column] = float("-inf"), float("-inf")
-    return found
-
+# -- Images and what belongs to their places ----------------------------------------------------------
 
 _TURNS: Mapping[str, Any] = {
     "flipped left to right": lambda v: v.flip(-1),
@@ -281,10 +196,6 @@ _TURNS: Mapping[str, Any] = {
     "turned right": lambda v: v.transpose(-1, -2).flip(-1),
     "transposed along the other diagonal": lambda v: v.transpose(-1, -2).flip(-1, -2),
 }
-_OF_IMAGES: Mapping[str, Any] = {"channels in reverse": lambda v: v.flip(1), **_TURNS}
-
-
-# -- Images and what belongs to their places ----------------------------------------------------------
 
 
 def _of_places(sample: Sample) -> dict[str, Any]:
