@@ -193,8 +193,8 @@ class EvaluationPass:
         others: as in `Iteration`.
         unset: numbers of models that evaluate with statistics of normalizations that no batch has changed.
         weights: fingerprints of the parameters of the first model that was called.
-        classes, numbers: how well predictions fit their targets, and would if they were coded otherwise, as of `child.codes`.
-        repeated: how many batches had the same loss, if all had.
+        classes, numbers: how well predictions fit their targets, with their codes and with other codes; see `child.codes`.
+        repeated: the number of batches if all had the same loss, else 0.
     """
 
     iteration: int
@@ -240,12 +240,12 @@ class TrainingHistory:
         arguments: words of the job's command line behind its program.
         cycles: of the inspected iterations, and of those whose calls have an order that is new.
         calls: line -> its place, of all calls of cycles.
-        takes, loads: records of states of models, optimizers and schedules that were taken and restored.
-        uses: records of the first calls of models after loads.
-        passes: single calls without gradients in the mode of the training, as of what the model is compared with.
+        takes, loads: records of stored and restored states of models, optimizers and schedules.
+        uses: records of the first call of a model after a load.
+        passes: single calls without gradients in training mode, such as calls of a reference model.
         ranks: the trainings of other ranks of the job, by their number.
         experiments: ``iteration``, ``facts`` and ``problem`` of each experiment on the running model.
-        pairings: how much inputs tell about targets, as `child.experiments.pairing` measures it.
+        pairings: how much inputs explain about targets, as `child.experiments.pairing` measures it.
     """
 
     layers: tuple[ModelLayer, ...]

@@ -1,4 +1,4 @@
-"""Predictions and targets of an evaluation, compared: whether they would agree if they were coded in another way."""
+"""Compares predictions and targets of an evaluation: whether they would agree with other codes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Codes:
         self._sums: torch.Tensor | None = None
 
     def add_classes(self, name: str, predicted: torch.Tensor, target: torch.Tensor) -> None:
-        """Classes of a batch; those of a loss and those that the program compares are counted apart."""
+        """Count the classes of a batch, separately for those of a loss and those that the program compares."""
         left, right = (t.detach().reshape(-1)[:_MOST].long() for t in (predicted, target))
         valid = (left >= 0) & (left < MOST_KINDS) & (right >= 0) & (right < MOST_KINDS)
         at = torch.where(valid, left * MOST_KINDS + right, 0)
@@ -27,13 +27,13 @@ class Codes:
         counts.scatter_add_(0, at, valid.float())
 
     def add_numbers(self, predicted: torch.Tensor, target: torch.Tensor) -> None:
-        """Numbers of a batch."""
+        """Add the numbers of a batch."""
         p, t = (x.detach().reshape(-1)[:_MOST].double() for x in (predicted, target))
         sums = torch.stack([torch.ones_like(p).sum(), p.sum(), t.sum(), p @ p, t @ t, p @ t])
         self._sums = sums if self._sums is None else self._sums + sums
 
     def found(self) -> dict[str, Any]:
-        """What was counted: ``classes`` and ``numbers``, as far as there are any."""
+        """Return what was counted: ``classes`` and ``numbers``, each only if it was counted."""
         found: dict[str, Any] = {}
         if self._counts:
             counts = self._counts.get("loss", next(iter(self._counts.values())))
@@ -44,7 +44,7 @@ class Codes:
 
 
 def _classes(counts: torch.Tensor) -> dict[str, float]:
-    """The share of predictions that agree, and that would if each class had the name of the one that it meets most often."""
+    """Return the share of predictions that agree, and the share that would agree if each class were renamed to its most frequent partner."""
     rows = [row for row in counts.tolist() if any(row)]
     total = sum(map(sum, rows))
     partners = {row.index(max(row)) for row in rows}
@@ -55,7 +55,7 @@ def _classes(counts: torch.Tensor) -> dict[str, float]:
 
 
 def _numbers(n: float, p: float, t: float, pp: float, tt: float, pt: float) -> dict[str, float]:
-    """How well predictions fit, with 1 for a perfect fit and 0 for the mean: as they are, and after the best linear map."""
+    """Return how well predictions fit, unchanged and after the best linear map; 1 is a perfect fit, 0 is that of the mean."""
     spread, own, both = tt - t * t / n, pp - p * p / n, pt - p * t / n
     if min(spread, own) <= 1e-12 * max(tt, pp, 1e-300):
         return {}

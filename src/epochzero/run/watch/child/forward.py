@@ -24,7 +24,7 @@ class Forward:
     Attributes:
         foreign: kinds of modules that are watched in another way.
         laboratory: experiments on what is called.
-        states: what was loaded into models.
+        states: receives what is loaded into models.
     """
 
     def __init__(

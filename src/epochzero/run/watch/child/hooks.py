@@ -245,7 +245,7 @@ def _scheduling(step: Callable[..., Any], backward: Backward) -> Callable[..., A
 
 
 def _taking(take: Callable[..., Any], states: States) -> Callable[..., Any]:
-    """A model asks its parts for their states, with a dictionary to put them in."""
+    """Report calls of `state_dict`, except those with which a model collects the states of its parts in a dictionary."""
 
     @functools.wraps(take)
     def taken(self: Any, *args: Any, **kwargs: Any) -> Any:

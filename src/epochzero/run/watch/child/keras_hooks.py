@@ -138,7 +138,7 @@ class KerasInstrumentation:
             self._put(model, "compute_loss", lambda f: _after(f, self.loss_computed))
 
     def _put(self, owner: Any, name: str, around: Callable[[Any], Any]) -> None:
-        # Keras compares methods of a model with those of its base classes, to see which ones a program has overridden.
+        # Keras compares the methods of a model with those of its base classes to find the methods that a program overrides.
         owner = next(kind for kind in owner.__mro__ if name in vars(kind))
         self._patches.put(owner, name, around(vars(owner)[name]))
 
@@ -416,7 +416,7 @@ class KerasInstrumentation:
 
     @_safe
     def restored(self, model: Any) -> None:
-        """Weights are restored, by a callback or by the program."""
+        """Record that a callback or the program restored weights."""
         is_model = isinstance(model, self._keras.Model) and self._iteration
         weights = self._fingerprints(model) if is_model else []
         if weights:

@@ -56,7 +56,7 @@ def few(values: Any) -> Any:
 
 
 def fingerprint(values: Any) -> float:
-    """A number that changes with each of the first elements of an array, and if they change places."""
+    """Return a number that depends on the first elements of an array and on their order."""
     flat = few(values)[:256]
     return float((flat * [math.sin(n + 1) for n in range(len(flat))]).sum())
 
@@ -100,10 +100,10 @@ def activation_of(layer: Any) -> str | None:
 
 
 def arguments_of(value: Any) -> dict[str, Any]:
-    """What an object of Keras was made with: those of its arguments that its attributes hold as numbers or words.
+    """Return the arguments of a Keras object that its attributes store as numbers or strings.
 
-    `get_config` has them too, but to serialize a data type it imports TensorFlow where that is installed:
-    seconds of the job's time, and a second library that claims the GPU.
+    `get_config` returns them too, but to serialize a data type it imports TensorFlow if it is installed. This takes seconds
+    of the job's time, and TensorFlow also claims the GPU.
     """
     kind: Any = type(value)
     found = {name: getattr(value, name, None) for name in _parameters(kind)}

@@ -31,7 +31,7 @@ class Observer:
         components: receives what is created.
         forward: receives calls of models and losses.
         backward: receives backward passes and steps.
-        states: receives what is taken of models and optimizers, and restored.
+        states: receives the states of models and optimizers that are stored or restored.
     """
 
     def __init__(

@@ -62,7 +62,7 @@ class Scene:
         calls: of models.
         training: the mode of the first model called.
         split: of an evaluation, the lines that are known to call a model by turns.
-        module: of an evaluation, the first that was called.
+        module: the module that an evaluation called first.
     """
 
     def __init__(

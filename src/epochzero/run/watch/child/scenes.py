@@ -140,7 +140,7 @@ class Scenes:
         return True
 
     def interrupted(self) -> int:
-        """Weights are about to be changed by a load: what is evaluated after it is another evaluation. Returns how many there were."""
+        """End the current evaluation because a load is about to change weights; return the number of evaluations so far."""
         if self.scene.evaluating:
             self.evaluation_ended()
         return self._evaluations

@@ -18,7 +18,7 @@ SHORT_S = 0.002
 PHASES, PHASE_S = 3, 0.05
 """How often the milestones begin again, and the free seconds that each time adds."""
 DESCRIBED_EVALUATIONS = 200
-"""Evaluations of which the weights are noted, to find them again in a state that is restored."""
+"""Maximum number of evaluations whose weights are recorded, to recognize them in a restored state."""
 _SETTLED, _RESTS = 1000, 5
 """Iterations before steps are left out, and how many in a row are."""
 

@@ -1,4 +1,4 @@
-"""Which states a program takes and restores: each as a few numbers, by which one state is found again in another place."""
+"""Records which states a program stores and restores, each as a few numbers that identify it later."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.safety import Safety, safe
 
 MOST_STATES = 200
-"""States of models that are described: a program may take one in each iteration."""
+"""Maximum number of model states that are described; a program may store one in each iteration."""
 
 
 class States:
-    """Receives what is taken and loaded.
+    """Receives the states that are stored and loaded.
 
     Args:
-        records: takes what each state is.
-        safety: whether it may look.
-        iterations: says when it is.
-        components: knows the numbers of optimizers and schedules.
-        before_load: called before weights change, returns how many evaluations had the earlier ones.
+        records: receives the description of each state.
+        safety: decides whether an inspection is safe.
+        iterations: provides the current iteration.
+        components: provides the numbers of optimizers and schedules.
+        before_load: called before weights change; returns the number of evaluations so far.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class States:
 
     @safe
     def taken(self, owner: Any) -> None:
-        """The state of a model, an optimizer or a schedule is taken."""
+        """Record that the state of a model, an optimizer or a schedule is stored."""
         self._emit("take", owner, self._weights(owner))
 
     @safe
     def loads(self, owner: Any, state: Any) -> Mapping[str, Any]:
-        """A state is about to be loaded; returns what is to be passed to `loaded`."""
+        """Describe a state that is about to be loaded; the result is passed to `loaded`."""
         if not isinstance(owner, torch.nn.Module):
             return {}
         evaluations = self._before_load()
@@ -61,7 +61,7 @@ class States:
         given = [str(name) for name in state]
         own = [(p, state.get(n)) for n, p in owner.named_parameters() if _is_plain(p)]
         return {
-            # Tensors that were stored without being copied: loading them changes nothing.
+            # These tensors were stored without a copy, so loading them changes nothing.
             "shared": bool(own)
             and all(_is_plain(of) and of.data_ptr() == p.data_ptr() for p, of in own),
             "matched": sum(name in names for name in given),
@@ -72,7 +72,7 @@ class States:
 
     @safe
     def loaded(self, owner: Any, found: Mapping[str, Any] | None, state: Any) -> None:
-        """A state was loaded."""
+        """Record that a state was loaded."""
         weights = self._weights(owner)
         self._emit("load", owner, weights, **(found or {}))
         if weights:
@@ -80,7 +80,7 @@ class States:
             self._unused = [*self._unused[-7:], (weakref.ref(owner), own)]
 
     def used(self, outermost: Any) -> None:
-        """A model is called: compares it with what was loaded since the last step."""
+        """Compare a model that is called with the states that were loaded since its last call."""
         unused, self._unused = self._unused, []
         for ref, loaded in unused:
             module = ref()
@@ -96,7 +96,7 @@ class States:
 
     @property
     def are_unused(self) -> bool:
-        """Whether a state was loaded and no model called since."""
+        """Whether a state was loaded and no model has been called since."""
         return bool(self._unused)
 
     def _weights(self, owner: Any) -> dict[str, float]:
@@ -126,12 +126,12 @@ class States:
 
 
 def _astray(given: Iterable[str], names: Iterable[str]) -> int:
-    """How many tensors of a state would match if what is before their names were left out."""
+    """Return how many tensors of a state would match if the prefix of their names were omitted."""
     ends = {name.partition(".")[2] for name in (*names,)} | set(names)
     short = {name.partition(".")[2] for name in given}
     return max(len(short & set(names)), len(set(given) & ends))
 
 
 def _is_plain(tensor: Any) -> bool:
-    """Whether this is a tensor with memory of its own: none that is spread over processes or has no values yet."""
+    """Whether this tensor has its own memory: it is not distributed over processes and already has values."""
     return type(tensor) in (torch.Tensor, torch.nn.Parameter) and not tensor.is_meta

@@ -86,7 +86,7 @@ def few(tensor: torch.Tensor, most: int = MOST_ELEMENTS) -> torch.Tensor:
 
 
 def fingerprint(tensor: torch.Tensor, most: int = 256) -> torch.Tensor:
-    """A number that changes with each of so many elements, and if they change places."""
+    """Return a number that depends on at most `most` elements and on their order."""
     flat = few(tensor, most)
     weights = torch.arange(1, len(flat) + 1, device=flat.device).sin()
     return (flat * weights).sum().reshape(1)

@@ -28,7 +28,7 @@ def inner(module: torch.nn.Module) -> torch.nn.Module:
 
 
 def weights_of(module: torch.nn.Module) -> dict[str, float]:
-    """Fingerprints of the parameters of a module, of many those at even distances: by them a state is found again."""
+    """Return fingerprints that identify a state: of all parameters, or of evenly spaced ones if there are many."""
     look, found = Look(), dict[str, float]()
     named = [(n, p) for n, p in module.named_parameters() if has_values(p) and p.numel()]
     for name, parameter in named[:: -(-len(named) // MOST_WEIGHTS)] if named else ():

@@ -1,4 +1,4 @@
-"""What a program does after training steps: which states it restores and evaluates, and with which codes and examples."""
+"""Relations after training steps: which states a program restores and evaluates, and with which codes and examples."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from epochzero.run.watch.lines.states import choice_place, overwriting_place, re
 from epochzero.run.watch.model import SourceLine
 
 _SKIPPED = 6
-"""Iterations that may not have been counted yet when a state is restored: of short steps most are not observed."""
+"""Iterations that may not be counted yet when a state is restored; most short steps are not observed."""
 _LEAST = 3
 _APART, _OF_PROGRESS = 0.02, 0.2
-"""How much worse than half of all evaluations the restored one is: in accuracy, and as a share of the progress of the loss."""
+"""How much worse than the median the restored state is: in accuracy, and as a share of the progress of the loss."""
 _CONTINUED, _LOSSES = 10, 20
 _RENAMED, _AGREES, _MOST_WRONG = 0.8, 0.4, 0.3
 _UNITS = 5.0
@@ -36,20 +36,20 @@ def _of_models(records: Iterable[Record]) -> list[Record]:
 
 
 def _described(history: TrainingHistory, before: Record | None = None) -> list[EvaluationPass]:
-    """Evaluations whose weights are known, of those before a load."""
+    """Return the evaluations whose weights are known, only those before a load if one is given."""
     count = before.get("evaluations") if before is not None else None
     return [of for of in evaluations(history)[:count] if of.weights]
 
 
 def _final_loads(history: TrainingHistory) -> list[Record]:
-    """What was restored after the last step."""
+    """Return the states that were restored after the last step."""
     since = history.count - _SKIPPED
     loads = _of_models(history.loads) if history.ended else []
     return [load for load in loads if 0 < load["iteration"] >= since]
 
 
 def _not_what_was_taken(history: TrainingHistory) -> Sign | None:
-    """The state of a model was taken earlier, and what is restored is what the model has become since."""
+    """The restored weights are not those that were stored, but those that the model has reached since."""
     takes = _of_models(history.takes)
     if len(takes) + 2 * len(history.loads) >= MOST_STATES:
         return None
@@ -62,15 +62,15 @@ def _not_what_was_taken(history: TrainingHistory) -> Sign | None:
         trained = any(not _same(of.weights, load["weights"]) for of in earlier)
         if trained and not any(_same(of["weights"], load["weights"]) for of in known):
             text = (
-                f"The state of the model was last taken at iteration {known[-1]['iteration']}, but the restored weights are those of "
-                f"iteration {load['iteration']}: the stored state was not a copy and changed with the model."
+                f"The state of the model was last stored at iteration {known[-1]['iteration']}, but the restored weights are those of "
+                f"iteration {load['iteration']}. The stored state was not a copy, so it changed with the model."
             )
             return Sign(text, place_of(known[-1]), int(load["iteration"]))
     return None
 
 
 def _restores_the_worst(history: TrainingHistory) -> Sign | None:
-    """What is restored after the training is the worst of all states that were evaluated."""
+    """The state that is restored after the training is the worst of all evaluated states."""
     signs = [_worst(history, load) for load in _final_loads(history)]
     return signs[-1] if signs and all(signs) else None
 
@@ -91,21 +91,21 @@ def _worst(history: TrainingHistory, load: Record) -> Sign | None:
     what, scores = ("accuracy", accuracies) if known[0] is accuracies else ("loss", losses)
     worst, best = (abs(scores[at]) for at in (own, int(np.argmax(scores))))
     text = (
-        f"After the training, the weights of iteration {restored.iteration} are restored: the worst of {len(alike)} evaluations, with "
-        f"{'an' if what == 'accuracy' else 'a'} {what} of {worst:.4g}; the best has {best:.4g}."
+        f"After the training, the weights of iteration {restored.iteration} are restored. They are the worst of {len(alike)} evaluations, "
+        f"with {'an' if what == 'accuracy' else 'a'} {what} of {worst:.4g}; the best has {best:.4g}."
     )
     return Sign(text, choice_place(place_of(load)), int(load["iteration"]))
 
 
 def _is_bad(scores: Sequence[float], own: int, *, share: bool) -> bool:
-    """Whether a score is far lower than half of all."""
+    """Whether a score is far below the median."""
     below, progress = float(np.median(scores)) - scores[own], max(scores) - scores[own]
     enough = _APART if share else _OF_PROGRESS * progress
     return progress > 0.1 * abs(scores[own]) and below > enough
 
 
 def _evaluates_a_stale_copy(history: TrainingHistory) -> Sign | None:
-    """Weights that the model had earlier are evaluated again and again, while it is trained on and never evaluated."""
+    """Evaluations repeatedly use weights that the model had earlier, while its training continues."""
     tested = _described(history)
     last = _same_at_the_end(tested)
     if len(last) < _LEAST or not moves(history):
@@ -117,14 +117,14 @@ def _evaluates_a_stale_copy(history: TrainingHistory) -> Sign | None:
     if held or not takes or last[-1].iteration <= last[0].iteration:
         return None
     text = (
-        f"The model is evaluated with the weights that it had at iteration {takes[0]['iteration']}: these do not change in "
+        f"The model is evaluated with the weights that it had at iteration {takes[0]['iteration']}. These weights do not change in "
         f"{len(last)} evaluations, while the training continues."
     )
     return Sign(text, place_of(takes[0]), last[1].iteration)
 
 
 def _same_at_the_end(tested: Sequence[EvaluationPass]) -> list[EvaluationPass]:
-    """The last evaluations, as far as all are of the same weights, one an iteration."""
+    """Return the last evaluations that all have the same weights, one for each iteration."""
     found: dict[int, EvaluationPass] = {}
     for of in reversed(tested):
         if not _same(of.weights, tested[-1].weights):
@@ -134,7 +134,7 @@ def _same_at_the_end(tested: Sequence[EvaluationPass]) -> list[EvaluationPass]:
 
 
 def _resumed(history: TrainingHistory, what: str) -> Sign | None:
-    """A training continues from stored weights, and what was stored with them of its optimizer or schedule is not restored."""
+    """A training continues from stored weights without the stored state of its optimizer or schedule."""
     takes = [of for of in history.takes if of["what"] == what]
     records = history.optimizers if what == "optimizer" else history.schedulers
     for load in _of_models(history.loads):
@@ -150,7 +150,7 @@ def _resumed(history: TrainingHistory, what: str) -> Sign | None:
             continue
         if _continues(history, at):
             text = (
-                f"From iteration {at} on, the training continues with the stored weights, but with a new {what}: the stored state of the "
+                f"From iteration {at} on, the training continues with the stored weights, but with a new {what}. The stored state of the "
                 f"{what} is not loaded."
             )
             return Sign(text, place_of(load), at)
@@ -158,13 +158,13 @@ def _resumed(history: TrainingHistory, what: str) -> Sign | None:
 
 
 def _is_like(old: Record, new: Record) -> bool:
-    """Whether two optimizers or schedules were made in the same way."""
+    """Whether two optimizers or schedules have the same class and settings."""
     names = ("class", "place") if old["place"] == new["place"] else ("class", "groups", "settings")
     return all(old.get(name) == new.get(name) for name in names)
 
 
 def _continues(history: TrainingHistory, at: int) -> bool:
-    """Whether the loss goes on where it was: it is the same task."""
+    """Whether the loss continues at its previous value, so that the task is the same."""
     loss = history.loss
     before, after = (loss[part, 1] for part in (loss[:, 0] < at, loss[:, 0] >= at))
     if len(before) < _LOSSES or len(after) < _CONTINUED:
@@ -174,34 +174,34 @@ def _continues(history: TrainingHistory, at: int) -> bool:
 
 
 def _loads_nothing(history: TrainingHistory) -> Sign | None:
-    """No name of a stored state is one of the model, but would be without a prefix."""
+    """No name in a stored state is a name in the model, but without a prefix some would be."""
     loads = _of_models(history.loads)
     for load in loads:
         again = any(of.get("matched") and of["place"] != load["place"] for of in loads)
         if load.get("astray", 0) >= 2 and not again:
             text = (
-                f"load_state_dict loads nothing: none of the names of the state is one of the model, but {load['astray']} would be without "
-                "what is before the first dot."
+                f"load_state_dict loads nothing. No name in the state is a name in the model, but {load['astray']} would be without the part "
+                "before the first dot."
             )
             return Sign(text, place_of(load), int(load["iteration"]))
     return None
 
 
 def _overwritten(history: TrainingHistory) -> Sign | None:
-    """What was loaded is not what the next call of the model uses."""
+    """The next call of the model does not use the loaded weights."""
     for use in history.uses:
         loads = [of for of in _of_models(history.loads) if of["iteration"] == use["iteration"]]
         if loads and use["loaded"] >= 2 and use["other"] > 0.5 * use["loaded"]:
             text = (
-                f"{use['other']} of {use['loaded']} loaded weights have other values when the model is called for the first time: "
-                "they are overwritten after load_state_dict."
+                f"{use['other']} of {use['loaded']} loaded weights have other values when the model is called for the first time. "
+                "They are overwritten after load_state_dict."
             )
             return Sign(text, overwriting_place(place_of(loads[-1])), int(use["iteration"]))
     return None
 
 
 def _other_classes(history: TrainingHistory) -> Sign | None:
-    """Each class of the predictions meets another one of the evaluation, and nearly always the same."""
+    """Each predicted class nearly always meets the same label of the evaluation, but another one."""
     found = [of for of in evaluations(history) if of.classes.get("count", 0) >= 30]
     trained = train_accuracy(history)
     last = found[-1] if found else None
@@ -211,14 +211,14 @@ def _other_classes(history: TrainingHistory) -> Sign | None:
     if renamed < _RENAMED or agree > renamed - _AGREES:
         return None
     text = (
-        f"In evaluations, {percent(agree)} of the predictions agree with the labels, and {percent(renamed)} would if the classes had other "
-        f"numbers; in the training, {percent(trained)} agree. The labels of the evaluation are coded differently."
+        f"In evaluations, {percent(agree)} of the predictions agree with the labels, and {percent(renamed)} would agree if the classes had "
+        f"other numbers. In the training, {percent(trained)} agree. The labels of the evaluation are coded differently."
     )
     return Sign(text, _data_place(history, last), last.iteration)
 
 
 def _other_units(history: TrainingHistory) -> Sign | None:
-    """Predictions follow the targets of an evaluation, but these have another unit than those of the training."""
+    """Predictions follow the targets of an evaluation, but these targets have another unit than those of the training."""
     found = [of for of in evaluations(history) if of.numbers.get("count", 0) >= 30 and of.target]
     spreads = [of.target["std"] for of in history.iterations if of.target.get("std")]
     if not found or not spreads:
@@ -230,15 +230,15 @@ def _other_units(history: TrainingHistory) -> Sign | None:
         return None
     if all(value > _UNITS or value < 1 / _UNITS for value in (slope, other)):
         text = (
-            f"The targets of evaluations have a standard deviation of {last.target['std']:.4g}, those of the training {spread:.4g}. "
-            f"Multiplied by {slope:.4g} and shifted, the predictions would explain {percent(fits['mapped'])} of the targets."
+            f"The targets of evaluations have a standard deviation of {last.target['std']:.4g}, and those of the training one of {spread:.4g}. "
+            f"Multiplied by {slope:.4g} and shifted, the predictions would explain {percent(fits['mapped'])} of the variance of the targets."
         )
         return Sign(text, _data_place(history, last), last.iteration)
     return None
 
 
 def _same_batch(history: TrainingHistory) -> Sign | None:
-    """Each evaluation asks the model for one batch several times."""
+    """Each evaluation uses the same batch several times."""
     sizes = {of["number"]: of.get("examples") or 0 for of in history.loaders}
     tested = [of for of in evaluations(history) if of.loss is not None and of.calls >= _LEAST]
     again = [
@@ -250,12 +250,12 @@ def _same_batch(history: TrainingHistory) -> Sign | None:
     ]
     if len(again) < _LEAST or len(again) < len(tested):
         return None
-    text = f"All {again[0].repeated} batches of an evaluation have the same loss: the first batch of the loader is evaluated again and again."
+    text = f"All {again[0].repeated} batches of an evaluation have the same loss. The first batch of the loader is evaluated repeatedly."
     return Sign(text, repeating_place(again[0].place), again[0].iteration)
 
 
 def _data_place(history: TrainingHistory, of: EvaluationPass) -> SourceLine | None:
-    """The line that made the loader of an evaluation, else that of the call."""
+    """Return the line that created the loader of an evaluation, or else the line of the call."""
     made = (place_of(loader) for loader in history.loaders if loader["number"] == of.loader)
     return next(made, of.place)
 

@@ -1,4 +1,4 @@
-"""The lines that choose, overwrite or repeat what is restored and evaluated."""
+"""Finds the lines that choose the restored state, overwrite loaded weights, or repeat a batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INITIALIZES = re.compile(r"init|reset_parameters|^apply$")
 
 
 def choice_place(place: SourceLine | None) -> SourceLine | None:
-    """The setting that says which state is the best, else a comparison with the best so far, else the line given."""
+    """Return the setting that defines the best state, or else a comparison with the best so far, or else the given line."""
     program = parsed(place.path) if place else None
     if program is None:
         return place
@@ -28,7 +28,7 @@ def choice_place(place: SourceLine | None) -> SourceLine | None:
 
 
 def overwriting_place(place: SourceLine | None) -> SourceLine | None:
-    """The first line after that of a load that initializes weights, else the line given."""
+    """Return the first line after a load that initializes weights, or else the given line."""
     program = parsed(place.path) if place else None
     calls = [
         call
@@ -40,7 +40,7 @@ def overwriting_place(place: SourceLine | None) -> SourceLine | None:
 
 
 def repeating_place(place: SourceLine | None) -> SourceLine | None:
-    """The line that takes the first batch of a new iterator, else the line given."""
+    """Return the line that takes the first batch of a new iterator, or else the given line."""
     program = parsed(place.path) if place else None
     for call in program.all_calls if program else ():
         inner = call.args[0] if call.args else None

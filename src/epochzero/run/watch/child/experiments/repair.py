@@ -1,7 +1,7 @@
-"""Proof by repair: the loss of the recorded batch as it is, and with inputs of another scale.
+"""Proof by repair: compares the loss of the recorded batch with its loss for inputs of another scale.
 
 Nothing is trained: weights of the beginning fit inputs of the scale that they were drawn for, and later ones those that they have
-learned from. Corrections of targets need no model, see `pairing`.
+learned from. Corrections of targets need no model; see `pairing`.
 """
 
 from __future__ import annotations
