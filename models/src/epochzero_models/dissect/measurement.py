@@ -255,7 +255,7 @@ def _check(classifier: Classifier, train: Examples, test: Examples, beyond: Exam
 
 
 def _missing_classes(train: Examples, classes: int) -> Iterator[str]:
-    """A note if the training data lack classes, as a part of sorted data does: no detector learns these."""
+    """Yield a note if the training data lack classes, as in a part of sorted data, because no detector learns these classes."""
     missing = classes - len(set(train.labels.tolist()))
     if missing:
         yield f"{missing} of {classes} classes, which {train.name} does not contain"

@@ -139,11 +139,11 @@ def _attacks(evaluation: Evaluation) -> Iterator[Part]:
                Column("95 % interval", "interval", cases="Attacked"), Column("Distance, L2", "score"),
                Column("Largest change", "score"))  # fmt: skip
     return _table(
-        evaluation, "attacks", "Attacks on examples that the model has right", columns, lambda model: (
+        evaluation, "attacks", "Attacks on correctly classified examples", columns, lambda model: (
             (each.attack, each.attacked, *_pair(each.success), each.l2, each.linf) for each in model.attacks
         ),
-        f"All but DeepFool change a number by at most {100 * evaluation.epsilon:g} % of the inputs' range. "
-        "Its distance is what counts.",
+        f"All attacks except DeepFool change each number by at most {100 * evaluation.epsilon:g} % of the range of the inputs. "
+        "DeepFool is judged by its distance.",
         "Distances are means over the successes, in the unit of the inputs.",
     )  # fmt: skip
 

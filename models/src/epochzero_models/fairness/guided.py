@@ -15,23 +15,23 @@ from epochzero.errors import InputError
 from epochzero_models.fairness.search import Archive
 
 FEWEST, MOST = 100, 2000
-"""Numbers of lanes: few find more per check, many find more per second."""
+"""Minimum and maximum number of lanes: few lanes find more per check, many lanes find more per second."""
 CHECKS_PER_LANE = 200
-"""Checks of a budget for one lane."""
+"""Checks of the budget for each lane."""
 SEEK = 11
 """Checks of a lane without an instance before it starts again: the seed and 10 steps, as in ADF."""
 WALK = 20
 """Checks of a walk without a new instance before its lane starts again."""
 SEEKING = 0.1
-"""Share of the lanes that wait until they seek: a step of few takes almost as long as one of many."""
+"""Share of lanes that must wait before they seek together: a step of few lanes takes almost as long as one of many."""
 REFRESH = 10
 """Steps between two computations of the gradients of walks: a ReLU network is locally linear."""
 KEEP = 0.98
-"""Fraction of the counted steps of each kind that a step retains."""
+"""Factor by which each step reduces the earlier counts."""
 PRIOR = 0.01
 """Added to the counts at each step, so that a kind of step that is no longer tried is tried again."""
 POWER = 3
-"""Of the share of steps that led to new instances."""
+"""Exponent of the share of steps that led to new instances."""
 SMALLEST_GRADIENT = 1e-12
 SMALLEST_SHARE = 1e-3
 """Fraction of the largest gradient: smaller influences all count as this much."""
@@ -130,8 +130,8 @@ class GuidedSearch:
     def _walk(self, lanes: Tensor) -> None:
         """Take one step of each lane; undo it if the input is no longer discriminated against.
 
-        A step is preferred along an attribute that hardly affects the output, and of a kind that has recently led to new
-        instances.
+        The search prefers steps along attributes that hardly affect the output, and kinds of steps that have recently led to
+        new instances.
         """
         levels, partners = self.levels[lanes], self.partners[lanes]
         weights = self.gentle[lanes][:, None] * (self.found / self.taken) ** POWER

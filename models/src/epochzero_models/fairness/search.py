@@ -1,4 +1,4 @@
-"""What all searches share: the budget, and the archive of instances; the exhaustive and the random search."""
+"""The budget and the archive of instances, which all searches share; the exhaustive and the random search."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How much the recorded inputs tell about their targets, without the model: as recorded, with each correction, and by chance.
+"""Measures how much recorded inputs explain about their targets, without the model: as recorded, with corrections, and by chance.
 
-A kernel ridge regression predicts each target from the other examples. What it explains of targets that are permuted is
-chance. A correction that raises this from chance to clearly above chance is a fact from the first batches on, when a model
-still predicts hardly anything.
+A kernel ridge regression predicts each target from the other examples. The share that it explains of permuted targets is
+chance. If a correction raises the share from chance to clearly above chance, this is a fact even in the first batches, when
+a model predicts hardly anything.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MARGIN = 0.2
 
 
 class Sample:
-    """Examples of the training with their targets: small copies, as many as are needed once."""
+    """Examples of the training with their targets, as small copies, each example once."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -124,7 +124,7 @@ def _places(target: torch.Tensor) -> torch.Tensor:
 
 
 def facts(sample: Sample) -> dict[str, Any]:
-    """How much is explained of targets as they are and shifted, as ``[share, standard deviations above chance]``; or what fits of maps."""
+    """Return the explained share of targets, as they are and shifted, each as ``[share, standard deviations above chance]``; or how maps fit."""
     if sample.target.dim() == 3:
         return _of_places(sample)
     target = _codes(sample.target)
