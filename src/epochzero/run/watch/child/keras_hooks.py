@@ -234,8 +234,9 @@ class KerasInstrumentation:
         optimizer, given = model.optimizer, self._given
         where = self._place_of(optimizer, model)
         name, found = loss_of(model, self._keras)
-        compiled = self._compiled.get(model) or self._place
-        found |= {"place": compiled, "weight": class_weights(given), "evaluating": False}
+        weight = class_weights(given)
+        compiled = self._place if weight else self._compiled.get(model) or self._place
+        found |= {"place": compiled, "weight": weight, "evaluating": False}
         if self.records.is_first("loss", str((name, found))):
             self.records.emit("loss", function=name, **found)
         if self.records.is_first("backward", self._line):

@@ -41,8 +41,8 @@ from epochzero.run.watch.lines.settings import clipping_place, place_of
 from epochzero.run.watch.lines.training import (
     backward_place,
     evaluation_place,
-    loop_place,
     step_place,
+    training_mode_place,
     uncalled_place,
 )
 from epochzero.run.watch.model import EvidenceKind, SourceLine
@@ -343,7 +343,8 @@ def _trains_in_evaluation_mode(history: TrainingHistory) -> Sign | None:
     text = f"From iteration {off[0].number} on, the model trains in evaluation mode: {kinds} are inactive or use old statistics."
     always = len(off) == len(history.iterations)
     confidence = 0.85 if always else None
-    return Sign(text, loop_place(history), off[0].number, matters[0].path, confidence=confidence)
+    place = training_mode_place(history)
+    return Sign(text, place, off[0].number, matters[0].path, confidence=confidence)
 
 
 def _evaluates_in_training_mode(history: TrainingHistory) -> Sign | None:

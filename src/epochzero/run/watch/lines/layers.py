@@ -141,9 +141,21 @@ def initialization_place(history: TrainingHistory, parameter: Parameter) -> Sour
         if (fit := _fit(program, node, target, layer, parameter.name))
     ]
     if not fits:
-        return layer.place
+        name = parameter.name.rpartition(".")[2]
+        return _created(history, layer.kind, name) or layer.place
     _, _, program, node = max(fits, key=lambda fit: fit[:2])
     return program.place(_chosen(program, node))
+
+
+def _created(history: TrainingHistory, kind: str, name: str) -> SourceLine | None:
+    """The statement of a class of the program that makes a parameter of this name."""
+    for program in sources(history):
+        owners = (n for n in program.nodes if isinstance(n, ast.ClassDef) and n.name == kind)
+        for node in (inner for owner in owners for inner in ast.walk(owner)):
+            targets = node.targets if isinstance(node, ast.Assign) else ()
+            if any(isinstance(t, ast.Attribute) and t.attr == name for t in targets):
+                return program.place(node)
+    return None
 
 
 def _filled(program: ParsedFile) -> Iterator[tuple[ast.AST, ast.expr]]:

@@ -54,6 +54,24 @@ def loop_place(history: TrainingHistory) -> SourceLine | None:
     return found[0].place(enclosing[0]) if found and enclosing else place
 
 
+def training_mode_place(history: TrainingHistory) -> SourceLine | None:
+    """The call of ``train()`` that the loop over the batches does not repeat, else that loop."""
+    place = backward_place(history)
+    found = at(place)
+    if found is None:
+        return place
+    program, repeated = found[0], set(loops(*found)[:2])
+    for node in program.nodes:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "train"
+            and not (node.args or node.keywords or repeated.intersection(loops(program, node)))
+        ):
+            return program.place(node)
+    return loop_place(history)
+
+
 def batch_size_place(history: TrainingHistory) -> SourceLine | None:
     """The line that set the size of a batch: of the first loader, else in the loop of the training."""
     loader = next(map(place_of, history.loaders), None)
