@@ -28,7 +28,9 @@ class Codes:
 
     def add_numbers(self, predicted: torch.Tensor, target: torch.Tensor) -> None:
         """Add the numbers of a batch."""
-        p, t = (x.detach().reshape(-1)[:_MOST].double() for x in (predicted, target))
+        # MPS has no double precision.
+        kind = torch.float32 if predicted.device.type == "mps" else torch.float64
+        p, t = (x.detach().reshape(-1)[:_MOST].to(kind) for x in (predicted, target))
         sums = torch.stack([torch.ones_like(p).sum(), p.sum(), t.sum(), p @ p, t @ t, p @ t])
         self._sums = sums if self._sums is None else self._sums + sums
 
