@@ -1,4 +1,4 @@
-"""Cases in which the trace of a dry run shows the memory of the job."""
+"""Whether a trace that the time limit cut off still shows how much memory the job needs."""
 
 from __future__ import annotations
 

@@ -941,3 +941,20 @@ def test_gradients_that_move_the_weights_uphill_are_not_lost() -> None:
             optimizer.step()
 
     assert reported(seen(train), "accumulation_wrong") == []
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_gradients_that_are_cleared_before_each_pass_are_lost(every: int) -> None:
+    """Weights that a step has changed since an earlier inspection were not moved by the program."""
+
+    def train() -> None:
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(30):
+            for _ in range(4):
+                given, wanted = labeled()
+                optimizer.zero_grad()
+                functional.cross_entropy(model(given), wanted).backward()
+            optimizer.step()
+
+    assert reported(seen(train, every=every), "accumulation_wrong")

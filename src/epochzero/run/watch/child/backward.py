@@ -99,6 +99,8 @@ class Backward:
     def backward_ended(self) -> None:
         """A backward pass has ended, or failed."""
         self.safety.deaf = False
+        # What was noted earlier says nothing of this pass.
+        self._gradient = None
         if self._scenes.scene.looking:
             self._laboratory.backward_ended(self._components.optimizers())
             self._gradient = _first_gradient(self._models.parameters())
